@@ -129,14 +129,22 @@ pub struct Depth {
 }
 
 /// How long a run may still take: a range, and the likely time within it. Nine of ten ranges contain the actual time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Remaining {
+    /// `progress` if it is estimated from the progress that the app reports, `jobs` if it is that of the jobs spawned so far, from what
+    /// hosts expect of them.
+    #[serde(default = "progress")]
+    pub basis: String,
     /// The least time, in seconds.
     pub low_s: f64,
-    /// The time at the mean pace so far.
+    /// The likely time, at the pace so far.
     pub likely_s: f64,
     /// The most time.
     pub high_s: f64,
+}
+
+fn progress() -> String {
+    "progress".to_owned()
 }
 
 /// A job of the critical path.

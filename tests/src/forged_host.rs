@@ -344,6 +344,7 @@ impl ForgedHost {
                 counts: Box::new(Counts::default()),
                 progress: None,
                 notes: notes.to_vec(),
+                ahead_ns: None,
                 notes_dropped: 0,
                 workers: Vec::new(),
             }]);

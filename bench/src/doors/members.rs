@@ -95,6 +95,7 @@ impl Peer {
                 counts,
                 progress,
                 notes,
+                ahead_ns: None,
                 notes_dropped: u64::MAX,
                 workers,
             };

@@ -88,11 +88,17 @@ pub fn long(progress: Progress) -> String {
     }
 }
 
+/// What a time left is that of, unless it is that of the whole run.
+pub fn of_which_jobs(basis: &str) -> &'static str {
+    if basis == "jobs" { " for the jobs spawned so far" } else { "" }
+}
+
 /// The time that a run under way may still take, or why that is not known; of an overview of the run.
 pub fn time_left(overview: &Value) -> Option<String> {
     let RunDetails { remaining, remaining_why, .. } = read(overview).ok()?;
-    let about = |Remaining { low_s, likely_s, high_s }| {
-        format!("about {} ({} to {})", seconds(likely_s), seconds(low_s), seconds(high_s))
+    let about = |Remaining { basis, low_s, likely_s, high_s }| {
+        let what = of_which_jobs(&basis);
+        format!("about {} ({} to {}){what}", seconds(likely_s), seconds(low_s), seconds(high_s))
     };
     remaining.map(about).or(remaining_why)
 }
@@ -274,6 +280,9 @@ mod tests {
         };
         let range = json!({"low_s": 1.0, "likely_s": 2.0, "high_s": 9.5});
         assert_eq!(of(range, Value::Null).as_deref(), Some("about 2.0 s (1.0 s to 9.5 s)"));
+        let range = json!({"basis": "jobs", "low_s": 1.0, "likely_s": 2.0, "high_s": 9.5});
+        let of_jobs = "about 2.0 s (1.0 s to 9.5 s) for the jobs spawned so far";
+        assert_eq!(of(range, Value::Null).as_deref(), Some(of_jobs));
         let why = "not known yet: too little is done";
         assert_eq!(of(Value::Null, why.into()).as_deref(), Some(why));
         assert_eq!(of(Value::Null, Value::Null), None);

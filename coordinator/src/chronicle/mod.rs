@@ -1,7 +1,7 @@
 //! What people can look at during a run and afterwards. Bounded; changes are saved now and then, so
 //! that a restart loses no more than the last moment.
 //!
-//! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `pace` the progress of
+//! `tree` keeps the jobs and their counts; `timeline` what workers did over time; `series` and `prospects` the progress of
 //! the run, `hold_up` what slows it down, `waits` why it waits, `suspensions` when it was suspended, `absences` which hosts
 //! are away, `silences` which do not answer, `roots` which has the root job, `worked` how many workers computed; `events`
 //! and `log` its messages. `saved` is what the store keeps of all that; `all` has the chronicles of all runs; `shown` is
@@ -10,10 +10,12 @@
 mod absences;
 mod all;
 mod events;
+mod forecasts;
 mod hold_up;
 mod log;
 mod names;
 mod pace;
+mod prospects;
 mod record;
 mod roots;
 mod saved;
@@ -39,7 +41,7 @@ use crate::clock::{Since, unix_ms};
 use absences::Away;
 use events::Events;
 use log::Lines;
-use pace::Pace;
+use prospects::Prospects;
 use series::Series;
 use timeline::Timeline;
 use tree::Tree;
@@ -51,7 +53,7 @@ pub use events::{Event, EventKind, Idle};
 pub use hold_up::{Course, Findings, HoldUp, HoldUpKind, findings};
 pub use log::Line;
 pub use names::Names;
-pub use pace::Remaining;
+pub use pace::{Basis, Remaining};
 pub use record::RECORD_BYTES;
 pub use saved::{ChartData, ChronicleChanges, Latest, Summary};
 pub use series::{Point, Sample};
@@ -79,7 +81,7 @@ pub struct Chronicle {
     events: Events,
     timeline: Timeline,
     series: Series,
-    pace: Pace,
+    prospects: Prospects,
     /// Why the run is and was idle.
     idle: Vec<Idle>,
     /// It has been suspended since it last ran.
@@ -238,7 +240,7 @@ impl Chronicle {
             _ => self.series.add(sample, self.tree.redone()),
         }
         if let Some((done, total)) = progress {
-            self.pace.add(sample.t_ms, done, total);
+            self.prospects.pace.add(sample.t_ms, done, total);
         }
         self.tree.end_some(ENDED_AT_ONCE_MAX);
         // The last moments before a restart may be lost.
@@ -246,6 +248,12 @@ impl Chronicle {
         self.gives_way &= !sample.is_suspended;
         let why = if sample.is_suspended { Some(SUSPENDED) } else { waits::known(waiting_for) };
         self.idle_because(None, why, sample.t_ms);
+    }
+
+    /// Adds what hosts expect: processor time so far, and of the jobs spawned so far, in nanoseconds.
+    pub fn forecast(&mut self, done_ns: u64, ahead_ns: Option<u64>) {
+        let now_ms = self.now_ms();
+        self.prospects.forecasts.add(now_ms, done_ns, ahead_ns);
     }
 
     /// Hosts that have not come back by now are gone.

@@ -13,9 +13,20 @@ const MARGIN: f64 = 1.25;
 /// Maximum ratio of a range's ends; a wider range is useless.
 const WIDEST: f64 = 4.0;
 
+/// What a remaining time is estimated from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The progress that the app reports.
+    Progress,
+    /// The work that hosts expect of the jobs spawned so far.
+    Jobs,
+}
+
 /// The remaining time of a run, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remaining {
+    /// What it is estimated from.
+    pub basis: Basis,
     /// Its minimum.
     pub low_s: f64,
     /// Its value at the mean pace so far.
@@ -107,7 +118,8 @@ impl Pace {
             return not_known("there was no progress for longer than expected");
         }
         let left = |error: f64| ((error * expected_s - since_s).max(0.0) * 10.0).round() / 10.0;
-        Ok(Remaining { low_s: left(low), likely_s: left(likely), high_s: left(high) })
+        let (low_s, likely_s, high_s) = (left(low), left(likely), left(high));
+        Ok(Remaining { basis: Basis::Progress, low_s, likely_s, high_s })
     }
 
     /// Why so few past moments do not allow a prediction.

@@ -11,6 +11,7 @@ use super::absences::Absences;
 use super::events::{EventKind, Events, Idle};
 use super::log::{Line, Lines};
 use super::pace::Pace;
+use super::prospects::Prospects;
 use super::series::Series;
 use super::timeline::{LastReport, Timeline};
 use super::tree::{SavedJob, Tree, TreeSummary};
@@ -144,7 +145,7 @@ impl Chronicle {
                 events: self.events.clone(),
                 timeline: self.timeline.clone(),
                 series: self.series.clone(),
-                pace: self.pace.clone(),
+                pace: self.prospects.pace.clone(),
                 idle: self.idle.clone(),
             }
         });
@@ -208,7 +209,7 @@ impl Chronicle {
             events: charts.events,
             timeline: charts.timeline.with(given_up, begun_ms).restored(&latest.workers),
             series: charts.series,
-            pace: charts.pace,
+            prospects: Prospects { pace: charts.pace, ..Prospects::default() },
             idle: charts.idle,
             was_suspended: summary.was_suspended,
             is_over,

@@ -190,9 +190,9 @@ impl Chronicle {
     /// The remaining time, or why it cannot be predicted; `reported` is the newest progress.
     ///
     /// # Errors
-    /// See [`Pace::remaining`](super::pace::Pace::remaining).
+    /// See [`Prospects::remaining`](super::prospects::Prospects::remaining).
     pub fn remaining(&self, reported: Option<(u64, u64)>) -> Result<Remaining, String> {
-        self.pace.remaining(self.now_ms(), reported)
+        self.prospects.remaining(self.now_ms(), reported)
     }
 
     /// Changes whenever the timeline does.

@@ -85,6 +85,7 @@ pub fn measure(folder: &Path, hosts: u64, now_ns: fn() -> u64) -> Result<Times, 
                 counts,
                 progress: None,
                 notes: Vec::new(),
+                ahead_ns: None,
                 notes_dropped: 0,
                 workers: Vec::new(),
             };

@@ -136,6 +136,7 @@ impl Driver {
                     is_settling,
                 };
                 chronicle.sample(sample, view.progress(), reason.as_deref());
+                chronicle.forecast(counts.work_ns, view.ahead_ns());
             });
             self.saver.stands(run, view.standing());
         }

@@ -173,8 +173,16 @@ async fn answers_about_many_hosts_are_complete() {
         let counts = Box::new(Counts { workers: 1, busy: 1, work_ns: 1, ..Counts::default() });
         let (notes, workers) = (Vec::new(), Vec::new());
         let (progress, notes_dropped) = (None, 0);
-        let counted =
-            ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped, workers };
+        let counted = ToCoordinator::Counts {
+            run,
+            series: 1,
+            counts,
+            progress,
+            notes,
+            ahead_ns: None,
+            notes_dropped,
+            workers,
+        };
         bed.say(&link, counted);
     }
     let live = timeout(PATIENCE, async {
@@ -314,7 +322,19 @@ async fn runs_record_a_pause_and_its_end() {
     };
     let (counts, progress, notes, notes_dropped, workers) =
         (Box::default(), None, vec![begun], 0, Vec::new());
-    bed.say(&one, ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped, workers });
+    bed.say(
+        &one,
+        ToCoordinator::Counts {
+            run,
+            series: 1,
+            counts,
+            progress,
+            notes,
+            ahead_ns: None,
+            notes_dropped,
+            workers,
+        },
+    );
     let paused = Some("its user works".to_owned());
     bed.say(&one, ToCoordinator::Paused { reason: paused.clone() });
     bed.say(&one, ToCoordinator::Leaving);

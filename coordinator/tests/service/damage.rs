@@ -80,6 +80,7 @@ fn lived_in() -> (TempDir, u64, u64) {
                 counts: Box::new(Counts { work_ns: 7, ..Counts::default() }),
                 progress: Some((1, 2)),
                 notes: vec![note(1, ROOT_KIND), note(2, 0)],
+                ahead_ns: None,
                 notes_dropped: 0,
                 workers: Vec::new(),
             },

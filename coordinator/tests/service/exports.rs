@@ -41,6 +41,7 @@ fn run_at(server: &Server, name: &str) -> u64 {
         counts: Box::new(counts),
         progress: None,
         notes,
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     }]);
@@ -226,6 +227,7 @@ fn slices_of_a_trace_are_nested_or_apart() {
         counts: Box::default(),
         progress: None,
         notes,
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     }]);

@@ -62,6 +62,7 @@ fn absurd_reports_break_no_metric() {
             counts,
             progress: None,
             notes,
+            ahead_ns: None,
             notes_dropped,
             workers,
         }]);
@@ -94,6 +95,7 @@ fn counters_begin_at_zero_also_for_older_runs() {
         counts: Box::new(Counts { jobs: Jobs { spawned, ..Jobs::default() }, ..Counts::default() }),
         progress: None,
         notes: Vec::new(),
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     };

@@ -119,6 +119,7 @@ fn chronicles_survive_kill_9() {
             counts: counts.clone(),
             progress,
             notes,
+            ahead_ns: None,
             notes_dropped: 5,
             workers: Vec::new(),
         },
@@ -137,6 +138,7 @@ fn chronicles_survive_kill_9() {
         counts: counts.clone(),
         progress: None,
         notes,
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     }]);
@@ -189,6 +191,7 @@ fn chronicles_survive_kill_9() {
         counts: counts.clone(),
         progress: None,
         notes,
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     };
@@ -271,6 +274,7 @@ fn counts_of_a_host_that_was_lost_with_the_coordinator_are_partial() {
             counts: Box::new(Counts { work_ns, workers: 1, ..Counts::default() }),
             progress: None,
             notes: Vec::new(),
+            ahead_ns: None,
             notes_dropped: 0,
             workers: vec![WorkerTimes::default()],
         };

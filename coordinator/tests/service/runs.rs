@@ -44,6 +44,7 @@ fn a_run_ends_with_the_roots_result() {
             counts: counts.clone(),
             progress,
             notes,
+            ahead_ns: None,
             notes_dropped: 5,
             workers: Vec::new(),
         },
@@ -189,6 +190,7 @@ fn hosts_that_computed_nothing_are_not_counted_among_those_that_worked() {
         counts: Box::new(counts),
         progress: None,
         notes: Vec::new(),
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     };

@@ -42,6 +42,7 @@ fn report(run: RunId, notes: Vec<JobNote>) -> ToCoordinator {
         counts: Box::new(counts),
         progress: Some((1, 2)),
         notes,
+        ahead_ns: None,
         notes_dropped: 0,
         workers,
     }

@@ -243,7 +243,7 @@ impl RunningPortion for Portion {
 pub fn final_counts((last, activity): (Snapshot, Option<Notice>)) -> FinalCounts {
     let counts = counts_of(&last);
     match activity {
-        Some(Notice::Activity { workers, jobs, jobs_dropped }) => {
+        Some(Notice::Activity { workers, jobs, jobs_dropped, ahead_ns: _ }) => {
             FinalCounts { counts, workers, jobs, jobs_dropped }
         }
         _ => FinalCounts { counts, ..FinalCounts::default() },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::scheduler::Job;
+use crate::scheduler::{DEPTHS, Job};
 
 /// Exposed jobs, by the numbers from 1 upwards that the guest knows them by.
 #[derive(Default)]
@@ -53,6 +53,18 @@ impl Children {
     /// The number of a job that was taken may be reused.
     pub fn free(&mut self, number: u32) {
         self.free_numbers.push(number);
+    }
+
+    /// How many there are by the depth of their spawn, and how many of these no worker has begun. Those below the deepest count as
+    /// that deep.
+    pub fn by_depth(&self) -> ([u32; DEPTHS], [u32; DEPTHS]) {
+        let (mut all, mut open) = ([0; DEPTHS], [0; DEPTHS]);
+        for job in self.jobs.iter().flatten() {
+            let at = (job.spawned_at as usize).min(DEPTHS - 1);
+            all[at] += 1;
+            open[at] += u32::from(job.is_open());
+        }
+        (all, open)
     }
 
     /// Notes that the guest had `job` begun in an instance of its own.

@@ -3,7 +3,7 @@
 use sateen_abi::word::{
     ALARM, ALL, CLOSED, DEPTH, LIMIT, LOOKUP_BELOW, MEASURE_ALL, MEASURE_BELOW, NEWS, OLDEST, SHIELD_BELOW,
 };
-use wasmtime::{AsContext, AsContextMut, Caller, StoreContextMut};
+use wasmtime::{AsContext, AsContextMut, StoreContextMut};
 
 use super::Guest;
 use crate::scheduler::Alarm;
@@ -90,8 +90,8 @@ pub fn measure_all(mut store: StoreContextMut<'_, Guest>) {
 
 /// The depth of in-place calls that the guest reports. It has made none before it has reported its control
 /// words.
-pub fn depth(caller: &Caller<'_, Guest>) -> u32 {
-    read(caller, DEPTH).unwrap_or(0)
+pub fn depth(store: &impl AsContext<Data = Guest>) -> u32 {
+    read(store, DEPTH).unwrap_or(0)
 }
 
 /// One word, if it is in the guest's memory.

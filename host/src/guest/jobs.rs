@@ -106,6 +106,7 @@ pub async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
         return Ok(come_back(&mut caller, number, job, parameters));
     }
     guest.clock.stop();
+    guest.kinds.outlook.wait(job.spawned_at);
     // The instance may be dropped while it waits, and its results may have been recorded.
     count_now(&mut caller.as_context_mut());
     let guest = caller.data_mut();
@@ -114,6 +115,7 @@ pub async fn sync(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
         Ok(Waited::Outcome(outcome)) => outcome,
         Ok(Waited::Reclaimed(parameters)) => {
             guest.clock.go_on();
+            guest.kinds.outlook.call();
             return Ok(come_back(&mut caller, number, job, parameters));
         }
         Err(stop) => {
@@ -137,6 +139,7 @@ pub fn answer_with(
     tell_news(caller.as_context_mut());
     let guest = caller.data_mut();
     guest.children.free(number);
+    guest.kinds.outlook.take(job.spawned_at, outcome.work);
     if job.was_found_again() {
         guest.catch_up.found(guest.clock.own_work());
     }

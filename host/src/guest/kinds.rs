@@ -6,15 +6,19 @@ use sateen_abi::kind::{BYTES, COARSE, DROPPED, SPAWNED};
 use wasmtime::{Caller, StoreContextMut};
 
 use super::Guest;
+use super::control_words::depth;
 use super::grain::Grain;
 use super::latent::Latent;
 use super::memory::{read, write};
+use super::outlook::{Outlook, Sight};
 
 /// The kinds that an instance has registered, and the jobs that only it knows.
 #[derive(Default)]
 pub struct Kinds {
     live: Vec<LiveKind>,
     pub latent: Latent,
+    /// How much work the instance expects.
+    pub outlook: Outlook,
     /// Jobs spawned and dropped since the latent ones were counted last.
     since: Since,
 }
@@ -85,9 +89,9 @@ pub fn show_latent(mut caller: Caller<'_, Guest>, words: u32, length_at: u32) ->
 /// Counts the jobs that the guest spawned and dropped since the last call. Those that are latent have not begun.
 pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     let Some(memory) = store.data().exports.memory() else { return };
-    let (data, guest) = memory.data_and_store_mut(store);
+    let (data, guest) = memory.data_and_store_mut(&mut *store);
     let registry = guest.registry.clone();
-    let Kinds { live, latent, since } = &mut guest.kinds;
+    let Kinds { live, latent, since, .. } = &mut guest.kinds;
     for live in live {
         let address = live.address as usize;
         let Some(record) = data.get_mut(address..address + BYTES) else { continue };
@@ -109,7 +113,24 @@ pub fn count_jobs(store: &mut StoreContextMut<'_, Guest>, beats: u32) {
     if let Some(before) = latent.count_if_due(data) {
         let Since { spawned, dropped } = std::mem::take(since);
         registry.counters.count(spawned, dropped, before, latent.count());
+        look_ahead(store);
     }
+}
+
+/// Estimates how much work the instance still expects.
+fn look_ahead(store: &mut StoreContextMut<'_, Guest>) {
+    let depth = depth(&*store) as usize;
+    let guest = store.data_mut();
+    if !guest.kinds.latent.is_shown() {
+        if guest.kinds.count() > 0 {
+            guest.registry.counters.forecast.note_blind();
+        }
+        return;
+    }
+    let (exposed, open) = guest.children.by_depth();
+    let latent = *guest.kinds.latent.by_depth();
+    let sight = Sight { latent, exposed, open, depth, work: guest.clock.own_work() };
+    guest.kinds.outlook.look(&sight, guest.job.depth_below_root(), &guest.registry.counters.forecast);
 }
 
 /// The same, however long it takes to count the latent jobs.
@@ -139,6 +160,7 @@ pub fn count_last(store: &mut StoreContextMut<'_, Guest>) {
     count_now(store);
     let guest = store.data_mut();
     let left = guest.kinds.latent.end();
+    guest.kinds.outlook.end(&guest.registry.counters.forecast);
     guest.registry.counters.count(0, left, left, 0);
 }
 

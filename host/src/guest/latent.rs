@@ -3,6 +3,8 @@
 
 use sateen_abi::stack::{BYTES, FLOOR, HOLE, KEPT, MARKS, TOP};
 
+use crate::scheduler::DEPTHS;
+
 /// Longer stacks are counted less often.
 const SHORT_BYTES: u32 = 8 << 10;
 /// Samples between two counts of a long stack: a count takes up to some 50 µs.
@@ -10,20 +12,41 @@ const SAMPLES_BETWEEN: u32 = 32;
 /// More records than an honest guest's stack holds.
 const RECORDS_MAX: u64 = 1 << 16;
 
+/// The place of the depth of a latent job's spawn in its record.
+const DEPTH_AT: usize = 4;
+
 /// An instance's latent jobs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Latent {
     /// The address of the words, and the place in a kind's record of the length of its jobs' records.
     words: Option<(u32, u32)>,
     count: u64,
+    /// The same by the depth of the spawn, as they were counted last; deeper ones count as the deepest.
+    by_depth: [u32; DEPTHS],
     /// Samples since the last count.
     age: u32,
+}
+
+impl Default for Latent {
+    fn default() -> Self {
+        Self { words: None, count: 0, by_depth: [0; DEPTHS], age: 0 }
+    }
 }
 
 impl Latent {
     /// The guest shows its stack.
     pub fn show(&mut self, words: u32, length_at: u32) {
         self.words = Some((words, length_at));
+    }
+
+    /// Whether the guest shows its stack.
+    pub fn is_shown(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// How many there were when they were counted last, by the depth of their spawn; those below the deepest count as that deep.
+    pub fn by_depth(&self) -> &[u32; DEPTHS] {
+        &self.by_depth
     }
 
     /// How many there were when they were counted last, without those that were exposed since.
@@ -51,7 +74,11 @@ impl Latent {
             return None;
         }
         self.age = 0;
-        self.count = records(memory, floor, top, length_at) + u64::from(kept).min(RECORDS_MAX);
+        let last = count(memory, floor, top, length_at, &mut self.by_depth);
+        let kept = u64::from(kept).min(RECORDS_MAX);
+        // As a rule they were spawned where the last one was for which there was room.
+        self.by_depth[last] += kept as u32;
+        self.count = self.by_depth.iter().map(|count| u64::from(*count)).sum();
         Some(before)
     }
 
@@ -67,9 +94,11 @@ impl Latent {
     }
 }
 
-/// The latent records from `floor` to `top`. Stops where no honest guest has a record.
-fn records(memory: &[u8], floor: u32, top: u32, length_at: u32) -> u64 {
-    let (mut at, mut count) = (floor, 0);
+/// Counts the latent records from `floor` to `top` by depth; returns the depth of the last. Stops where no honest guest has a
+/// record.
+fn count(memory: &[u8], floor: u32, top: u32, length_at: u32, by_depth: &mut [u32; DEPTHS]) -> usize {
+    by_depth.fill(0);
+    let (mut at, mut last) = (floor, 0);
     let (mut kind, mut length) = (0, 0);
     for _ in 0..RECORDS_MAX {
         if at >= top {
@@ -81,10 +110,14 @@ fn records(memory: &[u8], floor: u32, top: u32, length_at: u32) -> u64 {
             length = number(memory, kind as usize + length_at as usize).unwrap_or(0);
         }
         let Some(next) = at.checked_add(length).filter(|next| *next > at) else { break };
-        count += u64::from(first & HOLE == 0);
+        if first & HOLE == 0 {
+            let depth = number(memory, at as usize + DEPTH_AT).unwrap_or(0);
+            last = (depth as usize).min(DEPTHS - 1);
+            by_depth[last] += 1;
+        }
         at = next;
     }
-    count
+    last
 }
 
 fn number(memory: &[u8], at: usize) -> Option<u32> {
@@ -103,7 +136,8 @@ mod tests {
     const LENGTH_AT: u32 = 24;
     const STACK: u32 = 128;
 
-    /// A guest with these records, and `kept` jobs that found no room.
+    /// A guest with these records, of which each is spawned one level deeper than the one before, and `kept` jobs that found no
+    /// room.
     fn memory(records: &[(u32, u32)], kept: u32) -> Vec<u8> {
         let mut memory = vec![0; 64 << 10];
         let mut put = |at: u32, word: u32| {
@@ -112,8 +146,9 @@ mod tests {
         put(KIND + LENGTH_AT, 16);
         put(OTHER + LENGTH_AT, 40);
         let mut top = STACK;
-        for (kind, marks) in records {
+        for (depth, (kind, marks)) in records.iter().enumerate() {
             put(top, kind | marks);
+            put(top + DEPTH_AT as u32, depth as u32);
             top += if *kind == KIND { 16 } else { 40 };
         }
         put(FLOOR as u32, STACK);
@@ -134,6 +169,7 @@ mod tests {
         let memory = memory(&[(KIND, 0), (OTHER, HOLE), (OTHER, 0), (KIND, MARKS), (KIND, 0)], 4);
         assert_eq!(latent.count_if_due(&memory), Some(0));
         assert_eq!(latent.count(), 3 + 4);
+        assert_eq!(latent.by_depth()[..6], [1, 0, 1, 0, 1 + 4, 0]);
         assert!(latent.expose());
         assert_eq!(latent.count(), 6);
         assert_eq!(latent.end(), 6);

@@ -21,6 +21,7 @@ mod memory;
 mod news;
 mod objects;
 mod offered;
+mod outlook;
 mod own_job;
 mod pace;
 mod prepare;

@@ -99,6 +99,7 @@ impl Guest {
 
     /// The state for another job in the same instance: what belongs to the instance stays.
     pub fn begin_again(&mut self, task: Task, assignment: Assignment) {
+        self.kinds.outlook.end(&self.registry.counters.forecast);
         let words = self.job.signal().words().clone();
         let mut next = Self::new(self.registry.clone(), task, assignment, words);
         std::mem::swap(&mut next.exports, &mut self.exports);
@@ -189,6 +190,7 @@ impl Guest {
 impl Drop for Guest {
     /// The jobs that an instance spawned are useless when it is gone.
     fn drop(&mut self) {
+        self.kinds.outlook.end(&self.registry.counters.forecast);
         for job in self.children.take_all() {
             self.registry.abandon(&job);
         }

@@ -228,7 +228,8 @@ impl Observer {
 fn activity(registry: &Registry) -> Option<Notice> {
     registry.grid.as_ref().map(|remote| {
         let (jobs, jobs_dropped) = remote.activity.take_notes();
-        Notice::Activity { workers: remote.activity.times(), jobs, jobs_dropped }
+        let ahead_ns = registry.counters.forecast.ahead_ns();
+        Notice::Activity { workers: remote.activity.times(), ahead_ns, jobs, jobs_dropped }
     })
 }
 

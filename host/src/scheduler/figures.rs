@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::forecast::Forecast;
 use super::objects::ObjectFigures;
 
 /// Jobs of a run, by outcome.
@@ -68,6 +69,8 @@ pub struct Counters {
     redone_work_ns: AtomicU64,
     progress_done: AtomicU64,
     progress_total: AtomicU64,
+    /// How much work is ahead.
+    pub forecast: Forecast,
 }
 
 /// Counts of jobs that involve other hosts.
@@ -106,6 +109,7 @@ impl Counters {
             redone_work_ns: AtomicU64::new(0),
             progress_done: AtomicU64::new(0),
             progress_total: AtomicU64::new(0),
+            forecast: Forecast::default(),
         }
     }
 

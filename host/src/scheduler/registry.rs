@@ -311,6 +311,12 @@ impl<G: Grid> Registry<G> {
         self.counters.work() + self.tempo.signals.unreported_work()
     }
 
+    /// A job that had an instance of its own has ended, on this host or on another.
+    pub fn note_work(&self, job: &Job, work: Duration) {
+        self.grains.note(job.kind, job.depth, work);
+        self.counters.forecast.note(job.depth, 1, work);
+    }
+
     pub fn report_progress(&self, done: u64, total: u64) {
         let done = done.min(total);
         self.counters.report_progress(done, total);

@@ -354,7 +354,7 @@ fn finish_job(registry: &Registry, job: &Arc<Job>, ancestry: Option<&Ancestry>, 
         }
         Err(stop) => return registry.end_by(stop),
     };
-    registry.grains.note(job.kind, job.depth, end.work);
+    registry.note_work(job, end.work);
     let outcome = Outcome { result, span: end.span, work: end.work, objects: end.objects };
     if let Some(outcome) = Grid::deliver(registry, job, ancestry, outcome) {
         job.complete(outcome);

@@ -206,7 +206,16 @@ fn no_host_computes_for_a_run_that_has_ended() {
     let (progress, notes, workers) = (None, Vec::new(), Vec::new());
     grid.tell(
         link,
-        ToCoordinator::Counts { run: RUN, series: 1, counts, progress, notes, notes_dropped: 0, workers },
+        ToCoordinator::Counts {
+            run: RUN,
+            series: 1,
+            counts,
+            progress,
+            notes,
+            ahead_ns: None,
+            notes_dropped: 0,
+            workers,
+        },
     );
     assert_eq!(grid.machine.cancel(grid.now, RUN), Ok(()));
     assert_eq!(grid.machine.hosts().next().map(|host| host.counts.busy), Some(0));

@@ -36,6 +36,7 @@ fn counts(workers: usize, notes: usize, progress: Option<(u64, u64)>) -> ToCoord
         counts: Box::new(Counts::default()),
         progress,
         notes: vec![note; notes],
+        ahead_ns: None,
         notes_dropped: 0,
         workers: vec![WorkerTimes::default(); workers],
     }

@@ -73,7 +73,16 @@ impl Coordinator {
                 self.settle(now);
             }
             ToCoordinator::Find { run, key } => self.on_find(now, host, run, key),
-            ToCoordinator::Counts { run, series, counts, progress, notes, notes_dropped: _, workers } => {
+            ToCoordinator::Counts {
+                run,
+                series,
+                counts,
+                progress,
+                ahead_ns,
+                notes,
+                notes_dropped: _,
+                workers,
+            } => {
                 if workers.len() > WORKERS_REPORTED_MAX || notes.len() > NOTES_WAITING_MAX {
                     return Err(Misbehaviour::TooMuch);
                 }
@@ -81,7 +90,7 @@ impl Coordinator {
                     return Ok(());
                 }
                 let is_heard = self.has_taken_part(host, run);
-                if !is_heard || !self.on_counts(host, run, (series, *counts), progress) {
+                if !is_heard || !self.on_counts(host, run, (series, *counts), (progress, ahead_ns)) {
                     return Ok(());
                 }
                 if !workers.is_empty() {

@@ -141,6 +141,7 @@ mod tests {
                 counts: Box::new(Counts { work_ns: work_s * 1_000_000_000, ..Counts::default() }),
                 progress: None,
                 notes: Vec::new(),
+                ahead_ns: None,
                 notes_dropped: 0,
                 workers: Vec::new(),
             };

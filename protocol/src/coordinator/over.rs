@@ -137,6 +137,7 @@ mod tests {
             counts: Box::new(Counts { jobs, workers: 1, busy: 1, ..Counts::default() }),
             progress: None,
             notes: Vec::new(),
+            ahead_ns: None,
             notes_dropped: 0,
             workers: Vec::new(),
         }

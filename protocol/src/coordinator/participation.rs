@@ -171,6 +171,7 @@ mod tests {
             counts: Box::new(Counts { work_ns, ..Counts::default() }),
             progress: Some((1, 2)),
             notes: Vec::new(),
+            ahead_ns: None,
             notes_dropped: 0,
             workers: vec![WorkerTimes::default()],
         }

@@ -181,17 +181,18 @@ impl Coordinator {
         self.activate(now);
     }
 
-    /// A host's counts of a run. Returns whether they were added: once a run's counts are final, none are.
+    /// A host's counts of a run, the progress that the root job reports, and the work that is ahead there. Returns whether they were added: once a run's counts are final, none are.
     pub(super) fn on_counts(
         &mut self,
         host: HostId,
         run: RunId,
         (series, counts): (u64, Counts),
-        progress: Option<(u64, u64)>,
+        (progress, ahead_ns): (Option<(u64, u64)>, Option<u64>),
     ) -> bool {
         let over = self.over.get_mut(&run).map(|over| &mut *over.coordinator_run);
         let Some(coordinator_run) = self.runs.get_mut(&run).or(over) else { return false };
         let counts = coordinator_run.tally.count(host, series, counts);
+        coordinator_run.tally.forecast.expect(host, ahead_ns);
         // A host that has dropped the root job may report for a while what it was told last.
         if progress.is_some() && coordinator_run.root.known_host().is_none_or(|root| root == host) {
             coordinator_run.progress = progress;

@@ -8,12 +8,15 @@
 #[cfg(test)]
 mod tests;
 
+mod forecast;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{GONE_HOSTS_FOLDED_AT_ONCE_MAX, GONE_HOSTS_LISTED_MAX, GONE_HOSTS_REMEMBERED_MAX};
 use crate::{Counts, HostId, WideCounts};
+use forecast::Forecast;
 
 /// The row of all hosts without a row of their own; no host has this id.
 pub const LONG_GONE: HostId = HostId(0);
@@ -74,6 +77,8 @@ pub struct Tally {
     long_gone: u64,
     /// Hosts whose rows have changed since they were taken to be saved.
     changed: BTreeSet<HostId>,
+    /// The work that is ahead.
+    pub forecast: Forecast,
 }
 
 /// Hosts that have computed anything, each host process once.
@@ -146,7 +151,12 @@ impl Tally {
     /// The length of all that [`shrink`](Self::shrink) frees.
     pub fn lists_len(&self) -> usize {
         let of_gone = self.folded.len() + self.listed.len() + self.gone.len();
-        self.rows.len() + self.counted.len() + self.away.len() + self.changed.len() + of_gone
+        self.rows.len()
+            + self.counted.len()
+            + self.away.len()
+            + self.changed.len()
+            + self.forecast.len()
+            + of_gone
     }
 
     /// The counts of the hosts from `first` on in the order of their ids, of all their series.
@@ -271,7 +281,9 @@ impl Tally {
             self.rows.pop_first();
             self.changed.pop_first();
         }
-        let are_all_empty = self.rows.is_empty() && self.counted.is_empty() && self.changed.is_empty();
+        let is_expected = self.forecast.shrink(most);
+        let are_all_empty =
+            !is_expected && self.rows.is_empty() && self.counted.is_empty() && self.changed.is_empty();
         !(are_all_empty && self.away.is_empty() && self.folded.is_empty() && self.listed.is_empty())
     }
 
@@ -316,6 +328,7 @@ impl Tally {
         if self.rows.contains_key(&is) || was == is {
             return None;
         }
+        self.forecast.forget(was);
         let row = self.remove_row(was);
         if let Some(row) = row {
             let counted = self.counted.remove(&was).unwrap_or_else(|| Counted::of(Counts::default(), row));
@@ -335,6 +348,7 @@ impl Tally {
 
     /// A host is gone: it computes nothing. Its state decides what becomes of its row.
     pub fn leave(&mut self, host: HostId, whereabouts: impl Fn(HostId) -> Whereabouts) {
+        self.forecast.forget(host);
         let Some(row) = self.rows.get(&host).copied() else { return };
         self.set_row(host, Counts { busy: 0, ..row });
         if self.away.insert(host) {

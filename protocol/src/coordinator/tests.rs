@@ -259,7 +259,16 @@ fn counts(series: u64, executed: u64) -> ToCoordinator {
     let jobs = crate::Jobs { spawned: executed, executed, ..crate::Jobs::default() };
     let counts = Box::new(crate::Counts { jobs, busy: 1, ..crate::Counts::default() });
     let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-    ToCoordinator::Counts { run: RUN, series, counts, progress, notes, notes_dropped: 0, workers }
+    ToCoordinator::Counts {
+        run: RUN,
+        series,
+        counts,
+        progress,
+        notes,
+        ahead_ns: None,
+        notes_dropped: 0,
+        workers,
+    }
 }
 
 fn executed(grid: &Grid) -> u64 {

@@ -202,6 +202,12 @@ impl<'a> RunView<'a> {
         self.coordinator_run.progress
     }
 
+    /// The work that is ahead, of the jobs that have been spawned so far, as its hosts expect, in nanoseconds of processor time; none
+    /// if they cannot tell.
+    pub fn ahead_ns(&self) -> Option<u64> {
+        self.coordinator_run.tally.forecast.ahead_ns()
+    }
+
     /// Entries of its result table, and their bytes.
     pub fn table(&self) -> (usize, usize) {
         self.table

@@ -100,7 +100,7 @@ impl Host {
         if let Some(host_run) = self.runs.get_mut(&run) {
             if let Some(last) = last.filter(|_| host_run.stage == Stage::Unable) {
                 host_run.reporting.take_counts(Counts { busy: 0, ..last.counts });
-                host_run.reporting.take_activity(now, last.workers, last.jobs, last.jobs_dropped);
+                host_run.reporting.take_activity(now, last.workers, None, (last.jobs, last.jobs_dropped));
             }
             return;
         }

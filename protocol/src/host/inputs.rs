@@ -191,8 +191,8 @@ impl Host {
             Notice::Misnamed { held } => self.on_misnamed(now, run, held),
             Notice::Drained => self.on_drained(now, run),
             Notice::Counts(counts) => host_run.reporting.take_counts(*counts),
-            Notice::Activity { workers, jobs, jobs_dropped } => {
-                host_run.reporting.take_activity(now, workers, jobs, jobs_dropped);
+            Notice::Activity { workers, ahead_ns, jobs, jobs_dropped } => {
+                host_run.reporting.take_activity(now, workers, ahead_ns, (jobs, jobs_dropped));
             }
         }
     }

@@ -30,6 +30,7 @@ pub struct Figures {
     /// The figures that the coordinator attributes to a former id of this host, whose claim to it was refused.
     told_as_another: Told,
     progress: Option<(u64, u64)>,
+    ahead_ns: Option<u64>,
     workers: Vec<WorkerTimes>,
 }
 
@@ -58,6 +59,7 @@ impl Figures {
             series: self.series,
             counts: Box::new(counted_since(&self.told_as_another.counts, &self.counts())),
             progress: self.progress,
+            ahead_ns: self.ahead_ns,
             notes,
             notes_dropped,
             workers: WorkerTimes::all_since(&self.told_as_another.workers, &self.workers),
@@ -67,8 +69,9 @@ impl Figures {
     /// The same for a run in which nothing computes any more.
     pub fn last_message(&self, run: RunId, notes: Vec<JobNote>, notes_dropped: u64) -> ToCoordinator {
         let mut message = self.message(run, notes, notes_dropped);
-        if let ToCoordinator::Counts { counts, .. } = &mut message {
+        if let ToCoordinator::Counts { counts, ahead_ns, .. } = &mut message {
             counts.busy = 0;
+            *ahead_ns = Some(0);
         }
         message
     }
@@ -147,15 +150,16 @@ impl Reporting {
         self.figures.progress = Some((done, total));
     }
 
-    /// Sets how workers have spent their time in total, and adds notes of what has happened to jobs since the last
-    /// call.
+    /// Sets how workers have spent their time in total and how much work is ahead, and adds notes of what has happened to jobs since the
+    /// last call.
     pub fn take_activity(
         &mut self,
         now: Time,
         mut workers: Vec<WorkerTimes>,
-        jobs: Vec<JobNote>,
-        jobs_dropped: u64,
+        ahead_ns: Option<u64>,
+        (jobs, jobs_dropped): (Vec<JobNote>, u64),
     ) {
+        self.figures.ahead_ns = ahead_ns;
         workers.truncate(WORKERS_REPORTED_MAX);
         self.figures.workers = workers;
         self.notes.dropped = self.notes.dropped.saturating_add(jobs_dropped);

@@ -51,7 +51,11 @@ fn activity_of_the_runtime_is_reported_with_its_time() {
     let mut host = host();
     let at = Time(1_000_000_000);
     let jobs = vec![JobNote { ago_ms: 200, ..note(0) }];
-    host.handle_notice(at, RUN, Notice::Activity { workers: Vec::new(), jobs, jobs_dropped: 3 });
+    host.handle_notice(
+        at,
+        RUN,
+        Notice::Activity { workers: Vec::new(), ahead_ns: None, jobs, jobs_dropped: 3 },
+    );
     host.handle_timeout(at + COUNTS);
     let told = said(&mut host).into_iter().find_map(|transmit| match transmit {
         Transmit::ToCoordinator(ToCoordinator::Counts { notes, notes_dropped, .. }) => {
@@ -99,7 +103,11 @@ fn counts_reported_under_another_id_are_not_reported_again() {
         let times = |work_ms| WorkerTimes { work_ms, ..WorkerTimes::default() };
         let (workers, counts) =
             (vec![times(work_ms), times(2 * work_ms)], Counts { work_ns: work_ms, ..Counts::default() });
-        host.handle_notice(at, RUN, Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
+        host.handle_notice(
+            at,
+            RUN,
+            Notice::Activity { workers, ahead_ns: None, jobs: Vec::new(), jobs_dropped: 0 },
+        );
         host.handle_notice(at, RUN, Notice::Counts(Box::new(counts)));
         host.handle_timeout(at);
         let told = said(host).into_iter().find_map(|transmit| match transmit {

@@ -124,6 +124,9 @@ pub enum ToCoordinator {
         counts: Box<Counts>,
         /// The progress that the root job reports: the amount done, and the total.
         progress: Option<(u64, u64)>,
+        /// The work that is ahead here, of the jobs that have been spawned so far, as far as the host can tell, in nanoseconds of
+        /// processor time.
+        ahead_ns: Option<u64>,
         /// Jobs that began or ended here, for the tree.
         notes: Vec<JobNote>,
         /// Notes that were left out because there were too many.

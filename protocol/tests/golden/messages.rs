@@ -87,6 +87,7 @@ fn to_coordinator() -> Vec<Line> {
             counts: Box::new(counts()),
             progress: Some((1, 300)),
             notes: vec![note(NoteKind::Lost), note(NoteKind::GivenBack)],
+            ahead_ns: None,
             notes_dropped: 2,
             workers: vec![WorkerTimes { work_ms: 1, recover_ms: 2, steal_ms: 3, wait_ms: 4, others_ms: 5 }]
         }

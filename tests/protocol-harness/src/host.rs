@@ -75,7 +75,7 @@ pub enum Input {
     Unable(RunId, String),
     Drained(RunId),
     Counts(RunId, Box<Counts>),
-    Activity(RunId, Vec<WorkerTimes>, Vec<JobNote>, u64),
+    Activity(RunId, Vec<WorkerTimes>, Option<u64>, (Vec<JobNote>, u64)),
     HandedBack(RunId, HeldId),
     RouteLost(HostId),
     Stopped(RunId, Option<Box<Counts>>),
@@ -118,8 +118,8 @@ impl Input {
             Notice::Unable(reason) => Self::Unable(run, reason),
             Notice::Drained => Self::Drained(run),
             Notice::Counts(counts) => Self::Counts(run, counts),
-            Notice::Activity { workers, jobs, jobs_dropped } => {
-                Self::Activity(run, workers, jobs, jobs_dropped)
+            Notice::Activity { workers, ahead_ns, jobs, jobs_dropped } => {
+                Self::Activity(run, workers, ahead_ns, (jobs, jobs_dropped))
             }
             Notice::HandedBack { held } => Self::HandedBack(run, held),
             Notice::Misnamed { held } => Self::Misnamed(run, held),
@@ -178,8 +178,8 @@ impl Input {
             Self::Unable(run, reason) => host.handle_notice(now, run, Notice::Unable(reason)),
             Self::Drained(run) => host.handle_notice(now, run, Notice::Drained),
             Self::Counts(run, counts) => host.handle_notice(now, run, Notice::Counts(counts)),
-            Self::Activity(run, workers, jobs, jobs_dropped) => {
-                host.handle_notice(now, run, Notice::Activity { workers, jobs, jobs_dropped });
+            Self::Activity(run, workers, ahead_ns, (jobs, jobs_dropped)) => {
+                host.handle_notice(now, run, Notice::Activity { workers, ahead_ns, jobs, jobs_dropped });
             }
             Self::HandedBack(run, held) => host.handle_notice(now, run, Notice::HandedBack { held }),
             Self::Misnamed(run, held) => host.handle_notice(now, run, Notice::Misnamed { held }),

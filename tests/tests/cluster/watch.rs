@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sateen_tests::cluster::Cluster;
+use sateen_tests::cluster::{Cluster, PATIENCE, until};
 use sateen_tests::watcher::Watcher;
 use serde_json::Value;
 
@@ -86,4 +86,27 @@ fn a_page_shows_the_true_state_despite_crashes() {
     let timeline = watcher.value(topics[3]);
     let work: f64 = timeline["rows"].as_array().into_iter().flatten().map(worked).sum();
     assert!(work > 1.0, "{timeline}");
+}
+
+/// Apps need not report their progress for that.
+#[test]
+fn the_time_left_of_a_tree_is_told() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "there")]);
+    let run = cluster.submit("nqueens", &["19"]);
+    let path = format!("/api/v1/runs/{run}/overview");
+    let told = until("the time left is told", PATIENCE, || {
+        let details = cluster.api().get(&path);
+        let why = details["remaining_why"].as_str().unwrap_or_default();
+        assert_eq!(details["remaining"].is_null(), why.starts_with("not known"), "{details:#}");
+        details["remaining"].is_object().then(|| details["remaining"].clone())
+    });
+    let of = |name: &str| told[name].as_f64().expect("a time");
+    let is_range = 0.0 <= of("low_s") && of("low_s") <= of("likely_s") && of("likely_s") <= of("high_s");
+    assert!(is_range && of("high_s") > 1.0 && told["basis"] == "jobs", "{told:#}");
+    let status = cluster.sateen(["status".to_owned(), run.to_string()]);
+    assert!(status.result().contains("time left    "), "{status:?}");
+    let (code, _) = cluster.api().order(&format!("/api/v1/runs/{run}/cancel"));
+    assert_eq!(code, 200);
+    let over = cluster.api().run_over(run, PATIENCE);
+    assert_eq!(over["state"], "cancelled", "{over:#}");
 }

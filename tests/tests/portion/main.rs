@@ -4,6 +4,7 @@
 mod aborts;
 mod control;
 mod crashes;
+mod forecast;
 mod hostile;
 mod moves;
 mod objects;

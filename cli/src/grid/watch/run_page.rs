@@ -106,9 +106,11 @@ impl RunPage {
             return None;
         }
         let more = self.more.as_ref()?;
-        match more.remaining {
-            Some(Remaining { low_s, likely_s, high_s }) => {
-                Some(format!("about {} left ({} to {})", seconds(likely_s), seconds(low_s), seconds(high_s)))
+        match &more.remaining {
+            Some(Remaining { basis, low_s, likely_s, high_s }) => {
+                let what = view::of_which_jobs(basis);
+                let [likely, low, high] = [likely_s, low_s, high_s].map(|time| seconds(*time));
+                Some(format!("about {likely} left ({low} to {high}){what}"))
             }
             None => more.remaining_why.as_ref().map(|why| format!("time left: {why}")),
         }

@@ -38,6 +38,9 @@ use crate::store::sql::{self, RunRow};
 
 use known::Known;
 
+/// Why the time left of a run is not known if it does not trust its hosts.
+const CHECKED: &str = "not known: its result is checked as well, and how long that takes is not known";
+
 pub use list::{list, newest};
 
 const WAIT_S: f64 = 30.0;
@@ -187,6 +190,7 @@ pub async fn details(State(api): State<Api>, Path(run): Path<String>) -> Result<
 pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let mut known = Known::find(api, run).await?;
     let names = names_of(api, known.row()).await?;
+    let is_checked = known.row().spec.trust.quorum().is_some();
     let chronicle = api.driver.chronicles.get(run);
     let is_over = known.is_over();
     let is_kept = chronicle.is_some() || !is_over;
@@ -200,6 +204,7 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     let reported = run.figures.progress.map(|progress| (progress.done, progress.total));
     let (remaining, remaining_why) = match chronicle.remaining(reported) {
         _ if is_over => (None, Some("the run is over".to_owned())),
+        _ if is_checked => (None, Some(CHECKED.to_owned())),
         Ok(remaining) => (Some(remaining.into()), None),
         Err(why) => (None, Some(why)),
     };

@@ -2,7 +2,7 @@
 
 use super::{alike, host_at};
 use crate::chronicle::{
-    Chronicle, DepthCounts, Event, EventKind, HoldUp, HoldUpKind, Idle, Line, Point, Remaining,
+    Basis, Chronicle, DepthCounts, Event, EventKind, HoldUp, HoldUpKind, Idle, Line, Point, Remaining,
 };
 use crate::limits::DEPTHS_SHOWN_MAX;
 
@@ -28,8 +28,12 @@ impl From<HoldUp> for sateen_api::HoldUp {
 }
 
 impl From<Remaining> for sateen_api::Remaining {
-    fn from(Remaining { low_s, likely_s, high_s }: Remaining) -> Self {
-        Self { low_s, likely_s, high_s }
+    fn from(Remaining { basis, low_s, likely_s, high_s }: Remaining) -> Self {
+        let basis = match basis {
+            Basis::Progress => "progress",
+            Basis::Jobs => "jobs",
+        };
+        Self { basis: basis.to_owned(), low_s, likely_s, high_s }
     }
 }
 

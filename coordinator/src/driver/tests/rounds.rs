@@ -55,7 +55,16 @@ impl Paced {
     /// The host reports.
     fn report(&mut self, series: u64, counts: Box<Counts>, workers: Vec<WorkerTimes>) {
         let (progress, notes, notes_dropped) = (None, Vec::new(), 0);
-        self.say(ToCoordinator::Counts { run: RUN, series, counts, progress, notes, notes_dropped, workers });
+        self.say(ToCoordinator::Counts {
+            run: RUN,
+            series,
+            counts,
+            progress,
+            notes,
+            ahead_ns: None,
+            notes_dropped,
+            workers,
+        });
     }
 
     fn rate(&self) -> Option<f64> {
@@ -276,6 +285,7 @@ async fn a_run_waits_for_a_host_with_its_jobs_that_does_not_answer_whatever_it_r
             counts,
             progress,
             notes,
+            ahead_ns: None,
             notes_dropped,
             workers,
         });

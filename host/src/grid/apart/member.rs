@@ -67,6 +67,8 @@ struct Shown {
     workers: Vec<WorkerTimes>,
     notes: Vec<JobNote>,
     notes_dropped: u64,
+    /// The work that it expects, in nanoseconds.
+    ahead_ns: Option<u64>,
 }
 
 impl Member {
@@ -199,9 +201,14 @@ impl Member {
     }
 
     /// It has reported what its workers and jobs did.
-    pub fn show_activity(&self, workers: Vec<WorkerTimes>, jobs: Vec<JobNote>, dropped: u64) {
+    pub fn show_activity(
+        &self,
+        workers: Vec<WorkerTimes>,
+        ahead_ns: Option<u64>,
+        (jobs, dropped): (Vec<JobNote>, u64),
+    ) {
         let mut shown = self.shown.lock();
-        shown.workers = workers;
+        (shown.workers, shown.ahead_ns) = (workers, ahead_ns);
         let room = NOTES_MAX.saturating_sub(shown.notes.len());
         let left_out = jobs.len().saturating_sub(room) as u64;
         shown.notes.extend(jobs.into_iter().take(room));
@@ -218,6 +225,7 @@ impl Member {
         let mut shown = self.shown.lock();
         Notice::Activity {
             workers: shown.workers.clone(),
+            ahead_ns: shown.ahead_ns,
             jobs: std::mem::take(&mut shown.notes),
             jobs_dropped: std::mem::take(&mut shown.notes_dropped),
         }
@@ -226,7 +234,7 @@ impl Member {
     /// All of it, when it has ended; `last` is what it said last.
     pub fn final_counts(&self, last: Option<FinalCounts>) -> FinalCounts {
         if let Some(last) = last {
-            self.show_activity(last.workers, last.jobs, last.jobs_dropped);
+            self.show_activity(last.workers, None, (last.jobs, last.jobs_dropped));
             self.show_counts(last.counts);
         }
         let mut shown = self.shown.lock();

@@ -225,8 +225,8 @@ impl Reader {
             return Ok(());
         }
         match notice {
-            Notice::Activity { workers, jobs, jobs_dropped } => {
-                member.show_activity(workers, jobs, jobs_dropped);
+            Notice::Activity { workers, ahead_ns, jobs, jobs_dropped } => {
+                member.show_activity(workers, ahead_ns, (jobs, jobs_dropped));
             }
             Notice::Progress(..) if !self.progress.admits(Instant::now()) => {}
             Notice::Offered(mut jobs) => {

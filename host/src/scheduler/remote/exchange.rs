@@ -156,7 +156,7 @@ impl Remote {
         let mut away = self.away.lock();
         let Some(job) = away.remove(number) else { return };
         let was_looked_up = job.is_looked_up();
-        registry.grains.note(job.kind, job.depth, outcome.work);
+        registry.note_work(&job, outcome.work);
         if !job.settle(outcome, is_found_again) {
             return;
         }

@@ -241,7 +241,16 @@ fn count(grid: &mut Grid, link: LinkId, run: RunId, series: u64, work_s: u64) {
     let (progress, notes, workers) = (None, Vec::new(), Vec::new());
     grid.tell(
         link,
-        ToCoordinator::Counts { run, series, counts, progress, notes, notes_dropped: 0, workers },
+        ToCoordinator::Counts {
+            run,
+            series,
+            counts,
+            progress,
+            notes,
+            ahead_ns: None,
+            notes_dropped: 0,
+            workers,
+        },
     );
 }
 
@@ -277,8 +286,16 @@ fn the_time_of_checks_counts_towards_the_limit_of_the_run() {
 fn count_busy(grid: &mut Grid, link: LinkId, run: RunId, busy: u32, work_s: u64) {
     let counts = Box::new(Counts { busy, workers: 1, work_ns: work_s * 1_000_000_000, ..Counts::default() });
     let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-    let message =
-        ToCoordinator::Counts { run, series: 1, counts, progress, notes, notes_dropped: 0, workers };
+    let message = ToCoordinator::Counts {
+        run,
+        series: 1,
+        counts,
+        progress,
+        notes,
+        ahead_ns: None,
+        notes_dropped: 0,
+        workers,
+    };
     grid.tell(link, message);
 }
 

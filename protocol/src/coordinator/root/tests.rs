@@ -225,6 +225,7 @@ fn worked(work_ns: u64, notes: Vec<JobNote>) -> ToCoordinator {
         counts: Box::new(Counts { work_ns, workers: 1, ..Counts::default() }),
         progress: None,
         notes,
+        ahead_ns: None,
         notes_dropped: 0,
         workers: Vec::new(),
     }

@@ -28,7 +28,7 @@ fn a_report_contains_all_news_once() {
     assert_eq!(told(&mut reporting, NOW), []);
     reporting.own_mut().jobs.reused = 4;
     reporting.note(NOW, note(0));
-    reporting.take_activity(NOW, Vec::new(), Vec::new(), 2);
+    reporting.take_activity(NOW, Vec::new(), None, (Vec::new(), 2));
     assert!(reporting.has_news());
     assert_eq!(told(&mut reporting, NOW), [(4, 1, 2)]);
     assert!(!reporting.has_news());

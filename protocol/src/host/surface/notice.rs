@@ -120,6 +120,8 @@ pub enum Notice {
     Activity {
         /// How the workers have spent their time; replaces earlier values.
         workers: Vec<WorkerTimes>,
+        /// The work that is ahead here, as far as it is known, in nanoseconds of processor time; replaces earlier values.
+        ahead_ns: Option<u64>,
         /// Notes of this host's own jobs that began in instances of their own, or ended.
         jobs: Vec<JobNote>,
         /// The number of notes that were left out.

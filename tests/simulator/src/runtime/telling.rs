@@ -62,7 +62,12 @@ impl Runtime {
                 };
                 let doing: Vec<Now> = self.workers.iter().map(doing).collect();
                 let workers = portion.figures.times(own_time, |worker| doing[worker]);
-                portion.exchange.notify(Notice::Activity { workers, jobs: Vec::new(), jobs_dropped: 0 });
+                portion.exchange.notify(Notice::Activity {
+                    workers,
+                    ahead_ns: None,
+                    jobs: Vec::new(),
+                    jobs_dropped: 0,
+                });
                 portion.exchange.notify(Notice::Counts(Box::new(portion.figures.counts(busy))));
             }
         }

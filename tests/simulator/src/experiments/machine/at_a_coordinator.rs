@@ -78,6 +78,7 @@ fn work(grid: &mut Grid, entries: u64) {
             counts,
             progress: None,
             notes: Vec::new(),
+            ahead_ns: None,
             notes_dropped: 0,
             workers: Vec::new(),
         };

@@ -1,0 +1,59 @@
+//! Hosts can tell how much work is ahead, wherever it is.
+
+use std::time::Duration;
+
+use sateen_protocol::host::Notice;
+use sateen_tests::random::seed;
+
+use crate::shuttle::{Shuttle, Task, probe, sample};
+
+/// Processor time so far, and the work that is ahead, of all hosts.
+fn moment(shuttle: &Shuttle, hosts: usize) -> Option<(Duration, Duration)> {
+    let mut ahead_ns = 0;
+    for host in 0..hosts {
+        let Some(Notice::Activity { ahead_ns: of_host, .. }) = shuttle.portion(host).activity() else {
+            panic!("a portion of a grid shows what it does");
+        };
+        ahead_ns += of_host?;
+    }
+    Some((shuttle.counts().iter().map(|host| host.work).sum(), Duration::from_nanos(ahead_ns)))
+}
+
+/// What was told while a task ran on hosts of one worker: the share of its work that was done, and the share that was ahead.
+fn told(task: Task, hosts: usize) -> Vec<(f64, f64)> {
+    let mut shuttle = Shuttle::new(task, &vec![1; hosts], seed(17));
+    shuttle.begin(0);
+    let mut moments = Vec::new();
+    while shuttle.result.is_none() {
+        let began = std::time::Instant::now();
+        shuttle.run_until(|shuttle| shuttle.result.is_some() || began.elapsed() >= Duration::from_millis(2));
+        moments.extend(moment(&shuttle, hosts));
+    }
+    let all: Duration = shuttle.counts().iter().map(|host| host.work).sum();
+    let share = |part: Duration| part.as_secs_f64() / all.as_secs_f64();
+    moments.into_iter().map(|(done, ahead)| (share(done), share(ahead))).collect()
+}
+
+#[test]
+fn hosts_can_tell_how_much_work_is_ahead() {
+    let tasks = [
+        Task::new(probe(), "coarse_flat", &["100", "1000000"]),
+        Task::new(sample("nqueens"), "main", &["13"]),
+        Task::new(probe(), "balanced", &["30"]),
+        Task::new(sample("fib"), "main", &["36"]),
+    ];
+    for task in tasks {
+        let shown = format!("{} {:?}", task.function, task.arguments);
+        for hosts in 1..=3 {
+            let told = told(task.clone(), hosts);
+            // From a third to two thirds, the estimate of the whole is within a factor of two, but for moments in which a job is on its way.
+            let middle: Vec<f64> = (told.iter())
+                .filter(|(done, _)| (0.33..0.67).contains(done))
+                .map(|(done, ahead)| done + ahead)
+                .collect();
+            let held = middle.iter().filter(|whole| (0.5..=2.0).contains(*whole)).count();
+            eprintln!("{shown} on {hosts}: {held} of {} ", middle.len());
+            assert!(middle.len() >= 5 && held * 10 >= middle.len() * 9, "{shown} on {hosts}: {told:.2?}");
+        }
+    }
+}
