@@ -311,11 +311,10 @@ impl Evidence {
         let elsewhere = elsewhere(if self.has_pauses { unknown } else { 0.0 }, others);
         if unknown > UNKNOWN_MIN || (unknown > looked && elsewhere.is_none()) {
             let text = format!(
-                "Little is known of it: hosts {} not report what workers did for {} of the time, as they or their links {} \
-                 slow.",
-                self.tense("do", "did"),
+                "Little is known of it: for {} of the time, no host {} reported what its workers did, as after a crash, on an \
+                 overloaded machine or over a slow link.",
                 percent(unknown),
-                self.tense("are", "were")
+                self.tense("has", "had")
             );
             return said(HoldUpKind::Starved, text);
         }

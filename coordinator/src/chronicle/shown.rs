@@ -1,6 +1,7 @@
 //! The interface of chronicles for other modules.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sateen_protocol::coordinator::LONG_GONE;
 use sateen_protocol::{HostId, JobTag};
@@ -185,6 +186,13 @@ impl Chronicle {
     /// When the last event of a kind was, if it is kept. Not for events of jobs.
     pub fn last_event_ms(&self, kind: EventKind) -> Option<u32> {
         self.events.last_ms(kind)
+    }
+
+    /// For how long the run has not been suspended since it began, or was resumed last.
+    pub fn active_for(&self) -> Duration {
+        let begins = [EventKind::Started, EventKind::Resumed].map(|kind| self.last_event_ms(kind));
+        let since_ms = begins.into_iter().flatten().max().unwrap_or(0);
+        Duration::from_millis(self.now_ms().saturating_sub(since_ms).into())
     }
 
     /// The remaining time, or why it cannot be predicted; `reported` is the newest progress.

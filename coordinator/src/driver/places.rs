@@ -6,6 +6,7 @@ use std::time::Duration;
 use sateen_protocol::{RunId, Time};
 
 use super::Driver;
+use crate::locked;
 use crate::peer::Peer;
 
 /// Maximum addresses that are named.
@@ -45,7 +46,7 @@ impl Submitters {
 pub struct Places {
     /// When each run was first seen to have its place, and for how long it had had it by then.
     since: HashMap<RunId, (Time, Duration)>,
-    /// Runs from before a restart that have not been suspended since: the machine knows for how long they were under way.
+    /// Runs from before a restart that have not been suspended since.
     restored: HashSet<RunId>,
 }
 
@@ -55,12 +56,17 @@ impl Places {
         Self { restored: runs.collect(), ..Self::default() }
     }
 
-    /// These runs have places now, and were under way for these durations.
-    pub fn look(&mut self, now: Time, active: impl Iterator<Item = (RunId, Duration)>) {
+    /// These runs have places now; `had_for` knows for how long those from before a restart have had them.
+    pub fn look(
+        &mut self,
+        now: Time,
+        active: impl Iterator<Item = RunId>,
+        had_for: impl Fn(RunId) -> Duration,
+    ) {
         let before = std::mem::take(&mut self.since);
-        let since = active.map(|(run, under_way)| {
+        let since = active.map(|run| {
             let is_restored = self.restored.remove(&run);
-            let first = if is_restored { under_way } else { Duration::ZERO };
+            let first = if is_restored { had_for(run) } else { Duration::ZERO };
             (run, before.get(&run).copied().unwrap_or((now, first)))
         });
         self.since = since.collect();
@@ -82,7 +88,11 @@ impl Driver {
     /// Notes which runs have places.
     pub(super) fn look_at_places(&mut self) {
         let now = self.clock.now();
-        self.rounds.places.look(now, self.machine.active_runs(now));
+        let had_for = |run| {
+            let chronicle = self.chronicles.get(run);
+            chronicle.map_or(Duration::ZERO, |chronicle| locked(&chronicle).active_for())
+        };
+        self.rounds.places.look(now, self.machine.active_runs(now).map(|(run, _)| run), had_for);
     }
 
     /// Names those that have all places.
@@ -149,19 +159,20 @@ mod tests {
     fn a_resumed_run_has_another_place() {
         let (run, second) = (RunId(1), |seconds: u64| Time(1_000_000_000 * seconds));
         let mut places = Places::restore([RunId(1), RunId(2)].into_iter());
-        let active = |under_way| [(RunId(1), Duration::from_secs(under_way))].into_iter();
-        places.look(second(1), active(9));
-        places.look(second(3), active(11));
+        let active = || [RunId(1)].into_iter();
+        let had_for = |_| Duration::from_secs(9);
+        places.look(second(1), active(), had_for);
+        places.look(second(3), active(), had_for);
         assert_eq!(places.age(second(4), run).as_secs(), 12, "the time before the restart is included");
         places.rests(run);
-        places.look(second(5), [].into_iter());
+        places.look(second(5), [].into_iter(), had_for);
         assert_eq!(places.age(second(6), run).as_secs(), 0);
-        places.look(second(20), active(12));
-        places.look(second(21), active(12));
+        places.look(second(20), active(), had_for);
+        places.look(second(21), active(), had_for);
         assert_eq!(places.age(second(22), run).as_secs(), 2);
         // Between two looks.
         places.rests(run);
-        places.look(second(30), active(12));
+        places.look(second(30), active(), had_for);
         assert_eq!(places.age(second(31), run).as_secs(), 1);
     }
 

@@ -47,9 +47,7 @@ pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
         (Err(error), _) => fail(GRID, error),
         (Ok(()), Some(why)) => fail(GRID, why),
         // The folder must be free for a host that is started on it right after this command.
-        (Ok(()), None)
-            if is_left && !(DataFolder::await_free(folder, ENDED_MAX) && holder.await_end(ENDED_MAX)) =>
-        {
+        (Ok(()), None) if is_left && !(is_folder_free(folder, &holder) && holder.await_end(ENDED_MAX)) => {
             fail(
                 GRID,
                 format!(
@@ -61,4 +59,9 @@ pub fn ask_host(folder: &Path, command: &Ask) -> ExitCode {
         (Ok(()), None) if is_answered => ExitCode::SUCCESS,
         (Ok(()), None) => fail(GRID, "the host ended before it had answered"),
     }
+}
+
+/// Whether the process that held the folder has given it up: nobody holds it, or another one that was started meanwhile.
+fn is_folder_free(folder: &Path, holder: &Holder) -> bool {
+    DataFolder::await_free_or(folder, ENDED_MAX, || holder.has_successor(folder))
 }

@@ -24,11 +24,15 @@ use sateen_access::write_private;
 use sateen_command_line::refused;
 use thiserror::Error;
 
+use super::holder::Holder;
+
 /// The version of the folder's contents.
 const FOLDER_VERSION: u32 = 1;
 /// Patience with a process that uses a folder: one that was killed keeps its lock until its memory is freed, which takes
 /// longer on a busy machine, as most of its threads have idle priority.
 const IN_USE_MAX: Duration = Duration::from_secs(3);
+/// The same with a process that has certainly ended, on a machine that takes long to free its memory.
+const KILLED_MAX: Duration = Duration::from_secs(30);
 /// How often to check a folder while waiting for it.
 const FREE_LOOK: Duration = Duration::from_millis(5);
 
@@ -109,7 +113,10 @@ impl DataFolder {
         if let Err(error) = make_private(path) {
             return without(error);
         }
-        Self::await_free(path, IN_USE_MAX);
+        // Another process may have had its time already.
+        if !Self::await_free(path, IN_USE_MAX) && Holder::of(path).has_ended() {
+            Self::await_free(path, KILLED_MAX);
+        }
         let lock = match lock(path)? {
             Ok(lock) => lock,
             Err(error) => return without(error),
@@ -129,12 +136,18 @@ impl DataFolder {
 
     /// Waits until no host uses the folder at `path`, at most this long; returns whether it is free.
     pub fn await_free(path: &Path, patience: Duration) -> bool {
+        Self::await_free_or(path, patience, || false)
+    }
+
+    /// The same, or until `is_enough`.
+    pub fn await_free_or(path: &Path, patience: Duration, is_enough: impl Fn() -> bool) -> bool {
         let since = Instant::now();
         loop {
             let is_used = File::open(path.join("lock"))
                 .is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)));
-            if !is_used || since.elapsed() >= patience {
-                return !is_used;
+            let is_free = !is_used || is_enough();
+            if is_free || since.elapsed() >= patience {
+                return is_free;
             }
             std::thread::sleep(FREE_LOOK);
         }
@@ -208,7 +221,15 @@ fn lock(path: &Path) -> Result<io::Result<File>, FolderError> {
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
             let _ = file.take(20).read_to_string(&mut text);
-            let who = text.trim().parse::<u32>().map_or(String::new(), |id| format!(" (process {id})"));
+            let who = match text.trim().parse::<u32>() {
+                Ok(id) if Holder::of(path).has_ended() => {
+                    format!(
+                        " (process {id}, which was killed, and whose memory the system still frees: try again later)"
+                    )
+                }
+                Ok(id) => format!(" (process {id})"),
+                Err(_) => String::new(),
+            };
             Err(FolderError::InUse { folder: path.to_owned(), who })
         }
         Err(TryLockError::Error(error)) => Ok(Err(error)),

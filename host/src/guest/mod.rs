@@ -33,6 +33,7 @@ mod rest;
 mod state;
 mod stopped;
 mod task;
+mod trend;
 mod waiting;
 
 pub use aside::PerSandbox;

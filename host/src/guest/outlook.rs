@@ -4,10 +4,11 @@
 //! At each heartbeat the host sees how many jobs wait at each depth of in-place calls, and how deep the guest is. So it knows when
 //! a job at some depth has ended, and what it took. A job that waits is expected to take as long as the mean of those that were
 //! spawned from the same depth: those that have ended, and the one that runs, of which the part that is left is estimated in the
-//! same way, one level deeper.
+//! same way, one level deeper. If the jobs of a depth have taken longer and longer, so will those that wait (`trend`).
 
 use std::time::Duration;
 
+use super::trend::Trend;
 use crate::scheduler::{DEPTHS, Forecast};
 
 /// What a heartbeat sees of an instance.
@@ -51,10 +52,12 @@ struct Level {
     /// Jobs that have ended, and their work.
     ended: u64,
     ended_ns: f64,
+    trend: Trend,
 }
 
 impl Level {
     fn end(&mut self, jobs: u64, work_ns: f64) {
+        self.trend.add(self.ended, jobs, work_ns);
         self.ended += jobs;
         self.ended_ns += work_ns;
         self.running_ns = 0.0;
@@ -67,6 +70,12 @@ impl Level {
         let (count, sum) =
             guesses.fold((self.ended, self.ended_ns), |(count, sum), ns| (count + 1, sum + ns));
         if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+
+    /// The work of its jobs that wait, which come after the one that runs.
+    fn waiting_ns(&self, running_ns: Option<f64>, elsewhere_ns: Option<f64>) -> f64 {
+        let of_mean = || self.waiting as f64 * self.mean_ns(running_ns, elsewhere_ns);
+        self.trend.next_ns(self.ended + u64::from(self.runs), self.waiting).unwrap_or_else(of_mean)
     }
 }
 
@@ -158,7 +167,7 @@ impl Outlook {
         for (at, level) in self.levels.iter().enumerate().rev() {
             let running_ns = level.runs.then_some(level.running_ns + left_ns);
             let elsewhere_ns = forecast.mean_ns(depth.saturating_add(at as u32 + 1));
-            left_ns += level.waiting as f64 * level.mean_ns(running_ns, elsewhere_ns);
+            left_ns += level.waiting_ns(running_ns, elsewhere_ns);
         }
         left_ns
     }
@@ -225,6 +234,20 @@ mod tests {
             let is_near = (0.5 * left - 2.0..=1.5 * left + 2.0).contains(&ahead);
             assert!(leaf < 8 || is_near, "{ahead} of {left} at {leaf}");
         });
+    }
+
+    #[test]
+    fn jobs_that_take_longer_and_longer_continue_to_do_so() {
+        let (mut outlook, forecast) = (Outlook::default(), Forecast::default());
+        // Of 1, 2, 4 … 512 ms.
+        let mut work_ms = 0;
+        for begun in 0..=6 {
+            outlook.look(&sight(&[9 - begun], 1, work_ms), 0, &forecast);
+            work_ms += 1 << begun;
+        }
+        // The seventh has begun.
+        let left = f64::from(128 + 256 + 512);
+        assert!((0.9 * left..1.1 * left).contains(&ahead_ms(&forecast)), "{} of {left}", ahead_ms(&forecast));
     }
 
     #[test]

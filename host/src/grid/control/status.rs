@@ -262,7 +262,7 @@ impl Status {
             lines.push(format!("          an earlier store did not open and is now {aside}"));
         }
         lines.push(format!(
-            "so far    {:.1} s of processor time, {} of {}, since {}",
+            "so far    {:.1} s of processor time, {} in {} and checks of results, since {}",
             self.contributed.work_ns as f64 / 1e9,
             counted(self.contributed.jobs, "job"),
             counted(self.contributed.runs, "run"),

@@ -4,11 +4,16 @@
  */
 export type Remaining = { 
 /**
+ * `progress` if it is estimated from the progress that the app reports, `jobs` if it is that of the jobs spawned so far, from what
+ * hosts expect of them.
+ */
+basis: string, 
+/**
  * The least time, in seconds.
  */
 low_s: number, 
 /**
- * The time at the mean pace so far.
+ * The likely time, at the pace so far.
  */
 likely_s: number, 
 /**
