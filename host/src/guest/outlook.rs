@@ -57,7 +57,10 @@ struct Level {
 
 impl Level {
     fn end(&mut self, jobs: u64, work_ns: f64) {
-        self.trend.add(self.ended, jobs, work_ns);
+        // Of several that were seen to end together, it is not known which took how long.
+        if jobs == 1 {
+            self.trend.add(self.ended, work_ns);
+        }
         self.ended += jobs;
         self.ended_ns += work_ns;
         self.running_ns = 0.0;

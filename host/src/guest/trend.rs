@@ -4,7 +4,7 @@
 //! jobs behind that halve in size, say. They are synced in the opposite order: each takes a constant factor longer than the one
 //! before.
 
-/// Minimum jobs, or groups of jobs, that show a trend.
+/// Minimum jobs that show a trend.
 const SEEN_MIN: f64 = 4.0;
 /// Minimum share of the differences that the trend explains: those between siblings of random sizes have none.
 const EXPLAINED_MIN: f64 = 0.8;
@@ -21,9 +21,9 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// `jobs` have ended after `before` others, and took `work_ns` together.
-    pub fn add(&mut self, before: u64, jobs: u64, work_ns: f64) {
-        let (x, y) = (before as f64 + jobs as f64 / 2.0, (work_ns / jobs as f64).max(1.0).ln());
+    /// A job has ended after `before` others, and took `work_ns`.
+    pub fn add(&mut self, before: u64, work_ns: f64) {
+        let (x, y) = (before as f64, work_ns.max(1.0).ln());
         self.seen += 1.0;
         (self.x, self.y) = (self.x + x, self.y + y);
         (self.xx, self.xy, self.yy) = (self.xx + x * x, self.xy + x * y, self.yy + y * y);
@@ -41,7 +41,7 @@ impl Trend {
             return None;
         }
         let slope = of_xy / of_x;
-        let first = (self.y + slope * (self.seen * (before as f64 + 0.5) - self.x)) / self.seen;
+        let first = (self.y + slope * (self.seen * before as f64 - self.x)) / self.seen;
         // The sum of a geometric series.
         let sum_ns = first.exp() * ((slope * jobs as f64).exp() - 1.0) / (slope.exp() - 1.0);
         sum_ns.is_finite().then_some(sum_ns)
@@ -57,7 +57,7 @@ mod tests {
         let mut trend = Trend::default();
         for (place, work_ns) in [100.0, 200.0, 400.0, 800.0].into_iter().enumerate() {
             assert_eq!(trend.next_ns(4, 3), None);
-            trend.add(place as u64, 1, work_ns);
+            trend.add(place as u64, work_ns);
         }
         let next_ns = trend.next_ns(4, 3).expect("a trend");
         assert!((next_ns - (1600.0 + 3200.0 + 6400.0)).abs() < 1.0, "{next_ns}");
@@ -70,12 +70,12 @@ mod tests {
         let mut seen = 0;
         for _ in 0..1000 {
             let mut trend = Trend::default();
-            (0..10).for_each(|place| trend.add(place, 1, 1.0 + random.below(1000) as f64));
+            (0..10).for_each(|place| trend.add(place, 1.0 + random.below(1000) as f64));
             seen += u32::from(trend.next_ns(10, 5).is_some());
         }
         assert!(seen < 10, "{seen} of 1000");
         let mut equal = Trend::default();
-        (0..10).for_each(|place| equal.add(place, 1, 500.0));
+        (0..10).for_each(|place| equal.add(place, 500.0));
         assert_eq!(equal.next_ns(10, 5), None);
     }
 }
