@@ -121,8 +121,8 @@ fn hint(found: &[Verdict]) -> String {
     let mut hints = Vec::new();
     if found.contains(&Verdict::DiffersHere) {
         hints.push(
-            "what differs between this machine and all sandboxes are the 32 bits of usize, the last bits of some float \
-             functions, and generators and hashes that depend on these: see docs/model.md, \"What differs from cargo test\"",
+            "what differs between this machine and all sandboxes are addresses, the 32 bits of usize, the last bits of \
+             some float functions, and generators and hashes that depend on these: see docs/model.md, \"What differs from cargo test\"",
         );
     }
     if found.contains(&Verdict::Differs) {
