@@ -31,11 +31,12 @@ impl std::error::Error for BadInput {}
 /// A spawned job panicked or trapped, here or on another machine.
 ///
 /// Its text (`Display`) has the job and the message, and not the place, which is known only in a sandbox. So a program that
-/// returns the text returns the same in a sandbox and in `cargo test`. The text of a trap, such as an access outside the
+/// returns the text returns the same in a sandbox and in `cargo test`, if the job that fails was spawned. The text of a trap, such as an access outside the
 /// memory, exists only in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobError {
-    /// The job that failed, which may be a descendant of the one that was synced.
+    /// The innermost job that failed, which may be a descendant of the one that was synced. In a program compiled for this
+    /// machine, the innermost that was spawned: jobs that are called like functions are not known.
     pub job: String,
     /// The panic's message in one line, or the trap.
     pub message: String,

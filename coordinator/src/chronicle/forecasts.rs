@@ -107,7 +107,7 @@ impl Forecasts {
             .collect();
         if errors.len() < MOMENTS_MIN {
             return not_known(&format!(
-                "it is estimated only after {MOMENTS_MIN} earlier estimates of the run have been compared with what happened ({} \
+                "an estimate is shown once {MOMENTS_MIN} trial ones have been compared with what really happened ({} \
                  so far)",
                 errors.len()
             ));
@@ -168,7 +168,7 @@ mod tests {
         let (young, now_ms) = forecasts(1000.0, 0.05, |left_s| left_s);
         assert!(why(&young, now_ms).ends_with("too little is done"));
         let (short, now_ms) = forecasts(10.0, 0.5, |left_s| left_s);
-        assert!(why(&short, now_ms).contains("only after 8 earlier estimates"));
+        assert!(why(&short, now_ms).contains("once 8 trial ones"));
         let (mut last, now_ms) = forecasts(100.0, 0.9, |left_s| left_s);
         last.add(now_ms + 500, 95_000_000_000, Some(0));
         assert!(why(&last, now_ms).contains("have begun"));

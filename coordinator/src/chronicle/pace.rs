@@ -141,7 +141,7 @@ impl Pace {
             };
         }
         format!(
-            "it is estimated only after {MOMENTS_MIN} earlier estimates of the run have been compared with what happened \
+            "an estimate is shown once {MOMENTS_MIN} trial ones have been compared with what really happened \
              ({moments} so far, with {} done)",
             percent(*last)
         )
@@ -191,10 +191,7 @@ mod tests {
         let mut pace = Pace::default();
         (0..=30).for_each(|step| pace.add(step * 1000, u64::from(step) * 10, 1000));
         let why = pace.remaining(30_000, None).expect_err("too few are early enough");
-        assert!(
-            why.contains("after 10 earlier estimates") && why.ends_with("(9 so far, with 30 % done)"),
-            "{why}"
-        );
+        assert!(why.contains("once 10 trial ones") && why.ends_with("(9 so far, with 30 % done)"), "{why}");
         // The root job was begun again, and found results.
         pace.add(31_000, 290, 1000);
         let why = pace.remaining(31_000, None).expect_err("it is the first report");
