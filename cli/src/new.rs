@@ -58,17 +58,20 @@ pub fn new(flags: &Flags) -> Result<(), Failure> {
 /// The crate's name: the last part of the path, if it can be one.
 fn checked_name(folder: &Path) -> Result<String, Failure> {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-        && !["sateen", "sateen-macros", "std", "core", "alloc", "test", "self", "super", "crate"]
-            .contains(&name.as_str());
-    if fits {
-        Ok(name)
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let why = if !is_word {
+        "use letters, digits, - and _, with a letter first"
+    } else if ["self", "super", "crate"].contains(&name.as_str()) {
+        "it is a keyword of Rust"
+    } else if ["std", "core", "alloc", "test"].contains(&name.as_str()) {
+        "a crate of Rust's standard library has this name"
+    } else if ["sateen", "sateen-macros"].contains(&name.as_str()) {
+        "a crate that every app depends on has this name"
     } else {
-        Err(Failure::usage(format!(
-            "`{name}` cannot be an app's name: letters, digits, - and _, a letter first, and not the name of an existing crate"
-        )))
-    }
+        return Ok(name);
+    };
+    Err(Failure::usage(format!("`{name}` cannot be an app's name: {why}")))
 }
 
 /// The SDK beside this command, or else that of its checkout.

@@ -64,10 +64,12 @@ pub fn test(flags: &Flags) -> Result<(), Failure> {
     }
     let engine = Engine::new(&limits, false)?;
     let bench = Bench::new(&engine, &bytes, open_cache().as_ref(), flags)?;
-    let mut failed = Vec::new();
+    let (mut failed, mut found) = (Vec::new(), Vec::new());
     for name in &names {
-        if !bench.agrees(name, folder.path())? {
+        let verdict = bench.verdict(name, folder.path())?;
+        if verdict != Verdict::Same {
             failed.push(*name);
+            found.push(verdict);
         }
     }
     if failed.is_empty() {
@@ -76,14 +78,60 @@ pub fn test(flags: &Flags) -> Result<(), Failure> {
     Err(Failure {
         code: APP_FAILED,
         message: format!(
-            "{} of {} tests do not give everywhere what they give on this machine: {} (what differs between sandboxes \
-             are statics, addresses, and the order of std's hash maps)",
+            "{} of {} tests do not give everywhere what they give on this machine: {}{}",
             failed.len(),
             names.len(),
-            failed.join(", ")
+            failed.join(", "),
+            hint(&found)
         ),
         backtrace: Vec::new(),
     })
+}
+
+/// How the values of a test compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    /// All sandboxes return one value, and this machine another.
+    DiffersHere,
+    /// Sandboxes return several values.
+    Differs,
+    /// The test did not run on this machine, or fails in a sandbox: its error says why.
+    Fails,
+}
+
+impl Verdict {
+    /// Of the `native` value and those of all sandboxes; none of one in which the test failed.
+    fn of(native: &Output, sandboxes: &[Option<Output>]) -> Self {
+        let Some(values) = sandboxes.iter().map(Option::as_ref).collect::<Option<Vec<&Output>>>() else {
+            return Self::Fails;
+        };
+        if values.windows(2).any(|pair| pair[0] != pair[1]) {
+            Self::Differs
+        } else if values.first().is_some_and(|value| *value != native) {
+            Self::DiffersHere
+        } else {
+            Self::Same
+        }
+    }
+}
+
+/// What usually leads to such differences.
+fn hint(found: &[Verdict]) -> String {
+    let mut hints = Vec::new();
+    if found.contains(&Verdict::DiffersHere) {
+        hints.push(
+            "what differs between this machine and all sandboxes are addresses, the 32 bits of usize, the last bits of \
+             some float functions, and generators and hashes that depend on these: see docs/model.md, \"What differs from cargo test\"",
+        );
+    }
+    if found.contains(&Verdict::Differs) {
+        hints.push(
+            "what differs between sandboxes are statics, addresses, and the order of std's hash maps: see docs/model.md, \"A \
+             fresh sandbox and a used one\"",
+        );
+    }
+    if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) }
 }
 
 /// Runs `cargo test`; its tests write the values that they return to `folder`.
@@ -132,32 +180,34 @@ impl Bench {
         Ok(Self { app: App::load(engine, module, cache)?, log })
     }
 
-    /// Runs the test `name` in every setting and prints the outcome. Returns whether every setting returned the same
-    /// value as this machine.
-    fn agrees(&self, name: &str, folder: &Path) -> Result<bool, Failure> {
+    /// Runs the test `name` in every setting, prints the outcome, and compares the values with that of this machine.
+    fn verdict(&self, name: &str, folder: &Path) -> Result<Verdict, Failure> {
         let Some(native) = native_output(&folder.join(name)) else {
             report(&format!("test {} ... did not run on this machine\n", visible(name)))?;
-            return Ok(false);
+            return Ok(Verdict::Fails);
         };
         let inputs = self.inputs(name)?;
-        let mut lines = String::new();
+        let (mut lines, mut outputs) = (String::new(), Vec::new());
         for setting in SETTINGS {
             let ended = self.run(&format!("{TEST}{name}"), setting, inputs.clone());
             let what = match &ended {
-                Ok(output) if *output == native => continue,
-                Ok(output) => shown(output, &native),
+                Ok(output) if *output == native => None,
+                Ok(output) => Some(shown(output, &native)),
                 Err(RunError::Cancelled) => return Err(RunError::Cancelled.into()),
-                Err(error) => format!("failed: {error}"),
+                Err(error) => Some(format!("failed: {error}")),
             };
-            lines += &format!("    {:<20} {}\n", setting.name(), visible(&what.replace('\n', "; ")));
+            if let Some(what) = what {
+                lines += &format!("    {:<20} {}\n", setting.name(), visible(&what.replace('\n', "; ")));
+            }
+            outputs.push(ended.ok());
         }
         if lines.is_empty() {
             report(&format!("test {} ... the same everywhere\n", visible(name)))?;
-            return Ok(true);
+            return Ok(Verdict::Same);
         }
         let here = visible(&shown(&native, &native).replace('\n', "; "));
         report(&format!("test {} ... DIFFERS\n    {:<20} {here}\n{lines}", visible(name), "this machine"))?;
-        Ok(false)
+        Ok(Verdict::of(&native, &outputs))
     }
 
     fn inputs(&self, name: &str) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
@@ -271,6 +321,28 @@ mod tests {
         for length in (1..packed.len()).filter(|length| *length != first) {
             assert_eq!(unpack(&packed[..length]), None, "{length} bytes");
         }
+    }
+
+    /// Statics and the order of hash maps were blamed for it.
+    #[test]
+    fn the_hint_is_about_what_differs() {
+        let text = |text: &str| Output::Text(text.to_owned());
+        let of =
+            |sandboxes: [Option<&str>; 3]| Verdict::of(&text("1"), &sandboxes.map(|value| value.map(text)));
+        assert_eq!(of([Some("1"); 3]), Verdict::Same);
+        assert_eq!(of([Some("2"); 3]), Verdict::DiffersHere);
+        assert_eq!(of([Some("1"), Some("1"), Some("2")]), Verdict::Differs);
+        assert_eq!(of([Some("2"), None, Some("2")]), Verdict::Fails);
+        let here = hint(&[Verdict::Fails, Verdict::DiffersHere]);
+        assert!(
+            here.contains("usize") && here.contains("docs/model.md") && !here.contains("statics"),
+            "{here}"
+        );
+        let between = hint(&[Verdict::Differs]);
+        assert!(between.contains("statics") && !between.contains("usize"), "{between}");
+        let both = hint(&[Verdict::Differs, Verdict::DiffersHere]);
+        assert!(both.contains("statics") && both.contains("usize"), "{both}");
+        assert_eq!(hint(&[Verdict::Fails]), "");
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Programs compiled for this machine have no grid: a job runs when it is synced.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec::lost::Lost;
+use crate::error::{NO_MESSAGE, one_line};
 use crate::{Job, JobError, codec, prepared};
 
 /// The value that would arrive on another machine, so that tests find types that do not survive encoding. Optimised
@@ -30,6 +33,20 @@ fn refuse_while_preparing() {
     }
 }
 
+thread_local! {
+    /// The innermost job that a panic has passed since the last `try_sync` began.
+    static PASSED: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// A call of the job with this name. It is dropped only by a panic.
+struct Called(&'static str);
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        PASSED.set(PASSED.get().or(Some(self.0)));
+    }
+}
+
 /// A spawned job that has not run yet.
 pub struct Pending<J: Job> {
     parameters: J::Parameters,
@@ -44,7 +61,11 @@ impl<J: Job> Pending<J> {
 
     #[inline(always)]
     pub fn sync(self) -> J::Output {
-        travelled(J::NAME, "result", J::call(self.parameters), J::lost_result)
+        let called = Called(J::NAME);
+        let result = travelled(J::NAME, "result", J::call(self.parameters), J::lost_result);
+        // A call that returns costs nothing more.
+        forget(called);
+        result
     }
 
     /// Never: on this machine, no job waits for room on a stack.
@@ -61,11 +82,13 @@ impl<J: Job> Pending<J> {
     pub fn try_sync(self) -> Result<J::Output, JobError> {
         // As in a guest, where the instance of a failed job is thrown away or its memory left unchanged: a job
         // is a function of its parameters, so its state cannot be seen afterwards.
+        PASSED.set(None);
         catch_unwind(AssertUnwindSafe(|| self.sync())).map_err(|payload| {
-            let message = (payload.downcast_ref::<&str>().map(ToString::to_string))
-                .or_else(|| payload.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "panicked".to_owned());
-            JobError { job: J::NAME.to_owned(), message, backtrace: Vec::new() }
+            let message = (payload.downcast_ref::<&str>().copied())
+                .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+                .map_or_else(|| NO_MESSAGE.to_owned(), one_line);
+            let job = PASSED.take().unwrap_or(J::NAME).to_owned();
+            JobError { job, message, place: None, backtrace: Vec::new() }
         })
     }
 }
@@ -113,5 +136,39 @@ impl<J: Job> Members<J> {
     pub fn abort(&mut self) {
         self.index += self.waiting.len();
         self.waiting.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job;
+
+    #[job]
+    fn risky(n: u32) -> u32 {
+        assert!(n != 3, "seven {n}\nin two lines\n");
+        n
+    }
+
+    #[job]
+    fn above_risky(n: u32) -> u32 {
+        risky::spawn(n).sync() + 1
+    }
+
+    #[job]
+    fn wordless(n: u32) -> u32 {
+        if n == 3 {
+            std::panic::panic_any(n);
+        }
+        above_risky::spawn(n).try_sync().unwrap_or(0)
+    }
+
+    /// As in a sandbox, whose host finds the innermost job on the guest's stack.
+    #[test]
+    fn a_failure_has_the_text_that_it_has_in_a_sandbox() {
+        let failed = above_risky::spawn(3).try_sync().map_err(|error| error.to_string());
+        assert_eq!(failed, Err("job `risky` failed: seven 3; in two lines".to_owned()));
+        let failed = wordless::spawn(3).try_sync().map_err(|error| error.to_string());
+        assert_eq!(failed, Err("job `wordless` failed: panicked".to_owned()));
+        assert_eq!(wordless::spawn(2).try_sync(), Ok(3));
     }
 }

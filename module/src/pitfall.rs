@@ -28,6 +28,8 @@ pub enum Pitfall {
     Network,
     /// `std::process`.
     Process,
+    /// `rand`'s `SmallRng`.
+    SmallRng,
 }
 
 impl Pitfall {
@@ -48,11 +50,12 @@ impl Pitfall {
 
     /// Parts of the paths that the compiler writes in its MIR, for features that leave no function in a module: calls of
     /// these are replaced with their error before code is made.
-    const PATHS: [(Self, &[&str]); 4] = [
+    const PATHS: [(Self, &[&str]); 5] = [
         (Self::File, &["std::fs::", "std::sys::fs::"]),
         (Self::Environment, &["std::env::var", "std::sys::env::", "std::sys::args::"]),
         (Self::Network, &["std::net::Tcp", "std::net::Udp", "std::sys::net::"]),
         (Self::Process, &["std::process::Command", "std::sys::process::"]),
+        (Self::SmallRng, &["rand::prelude::SmallRng", "rand::rngs::SmallRng", "rand::rngs::small::SmallRng"]),
     ];
 
     /// The features that a crate uses according to its MIR, as rustc writes it with `--emit=mir`.
@@ -102,6 +105,10 @@ impl Pitfall {
             Self::Process => {
                 "processes (std::process): a sandbox has none: other programs do not start, and exit fails the run; return a result"
             }
+            Self::SmallRng => {
+                "rand's SmallRng: it is another generator in a sandbox, which has 32 bits, than in `cargo test`; use rand_chacha or \
+                 sateen::SplitMix64"
+            }
         }
     }
 }
@@ -138,6 +145,9 @@ mod tests {
             ("scope 32 (inlined std::sys::args::unsupported::args) {", &[Pitfall::Environment]),
             ("scope 1 (inlined std::net::TcpStream::connect::<&str>) {", &[Pitfall::Network]),
             ("scope 7 (inlined std::sys::process::unsupported::output) {", &[Pitfall::Process]),
+            ("let mut _3: rand::prelude::SmallRng;", &[Pitfall::SmallRng]),
+            ("let mut _3: rand_chacha::ChaCha8Rng;", &[]),
+            ("let mut _3: dice::SmallRng;", &[]),
             ("scope 34 (inlined core::str::<impl str>::parse::<std::net::IpAddr>) {", &[]),
             ("_0 = env::var(copy _1) -> [return: bb1, unwind unreachable];", &[]),
         ] {

@@ -6,7 +6,7 @@ import { busyText } from '../src/lib/hosts.ts';
 import { parse } from '../src/lib/router.svelte.ts';
 import { checkedUnits, elapsed, found, ofCore, policy, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
-import { Window, endMs, idleWhy, said, shares, ticks } from '../src/lib/timeline/model.ts';
+import { Window, endMs, fits, idleWhy, listed, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { Host, TimelineValue } from '../src/lib/types.ts';
 import { split } from '../src/lib/words.ts';
 
@@ -142,6 +142,17 @@ describe('a timeline', () => {
   it('has few marks', () => {
     expect(ticks(0, 60_000, 8)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
     for (const span of [600, 5e3, 1e6, 1e9, 1e12]) expect(ticks(0, span, 8).length).toBeLessThanOrEqual(10);
+  });
+  it('leaves out a label that would be cut off', () => {
+    expect([fits('0:30', 900, 1000), fits('0:30', 964, 1000), fits('0:30', 970, 1000), fits('1:00:30', 964, 1000)]).toEqual([true, true, false, false]);
+  });
+  it('lists no time that begins and ends at once, as it is written', () => {
+    const span = (from_ms: number, to_ms: number | null) => ({ from_ms, to_ms, host: null, text: '' });
+    expect(listed([span(0, 300), span(37_000, 37_400), span(300, 900), span(0, null), span(32_000, 37_000)])).toEqual([
+      span(300, 900),
+      span(0, null),
+      span(32_000, 37_000),
+    ]);
   });
   it('shows the whole as it grows, and follows its end unless one has looked away', () => {
     const window = new Window();

@@ -73,8 +73,7 @@ fn page(run: &Run, left: Option<String>, width: Option<usize>) -> String {
     if let Some(root) = root_host(run) {
         let moved = match figures.root_losses {
             0 => String::new(),
-            1 => ", lost with its host once".to_owned(),
-            times => format!(", lost with its host {times} times"),
+            roots => format!(", lost with its host {}", how_often(roots)),
         };
         row("root job", format!("at {root}{moved}"));
     }
@@ -136,23 +135,23 @@ fn used(work_s: f64, answer_s: f64, lost_s: f64) -> String {
 /// Lost jobs, and what became of them. Lost jobs are those that had been stolen; others can be redone as well.
 pub fn losses(run: &Run) -> String {
     let jobs = &run.figures.jobs;
-    let root = match run.figures.root_losses {
-        0 => String::new(),
-        1 => " and the root once".to_owned(),
-        times => format!(" and the root {times} times"),
-    };
     let more = if jobs.redone > 0 { " (including the root and jobs below lost ones)" } else { "" };
     // The hosts that had lent them count them: those of two hosts that were lost together are counted by nobody.
     let gone = run.figures.by_host.iter().filter(|host| !host.there).count();
     let has_losses = jobs.lost > 0 || jobs.redone > 0 || run.figures.root_losses > 0;
     let at_least = if gone > 1 && has_losses { "at least " } else { "" };
-    format!(
-        "{at_least}{} lost{root}; {} redone{more}, {} reused, {} adopted",
-        counted(jobs.lost, "stolen job", "stolen jobs"),
-        jobs.redone,
-        jobs.reused,
-        jobs.adopted
-    )
+    let stolen = format!("{at_least}{} lost", counted(jobs.lost, "stolen job", "stolen jobs"));
+    let lost = match (run.figures.root_losses, jobs.lost) {
+        (0, 0) if !at_least.is_empty() => String::new(), // "At least 0" says nothing.
+        (0, _) => format!("{stolen}; "),
+        (roots, 0) => format!("the root job lost {}; ", how_often(roots)),
+        (roots, _) => format!("{stolen} and the root {}; ", how_often(roots)),
+    };
+    format!("{lost}{} redone{more}, {} reused, {} adopted", jobs.redone, jobs.reused, jobs.adopted)
+}
+
+fn how_often(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// The threads of hosts that worked on the run and are gone, such as a host's before it was restarted.
@@ -320,17 +319,19 @@ mod tests {
     /// "0 stolen jobs lost" was said of a run all of whose hosts had been killed.
     #[test]
     fn what_nobody_could_count_is_not_zero() {
-        let of = |lost: u64, redone: u64, there: [bool; 2]| {
+        let of = |lost: u64, redone: u64, roots: u32, there: [bool; 2]| {
             let run = json!({
-                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done",
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "done", "root_losses": roots,
                 "jobs": {"lost": lost, "redone": redone},
                 "by_host": [{"host": "h1", "name": "a", "there": there[0]}, {"host": "h2", "name": "b", "there": there[1]}],
             });
             losses(&read(&run).expect("a run"))
         };
-        assert!(of(0, 8, [false, false]).starts_with("at least 0 stolen jobs lost"));
-        assert!(of(1, 1, [false, true]).starts_with("1 stolen job lost"));
-        assert!(of(0, 0, [false, false]).starts_with("0 stolen jobs lost"), "they left");
+        assert!(of(0, 8, 0, [false, false]).starts_with("8 redone ("));
+        assert!(of(0, 8, 1, [false, false]).starts_with("the root job lost once; 8 redone ("));
+        assert!(of(3, 8, 2, [false; 2]).starts_with("at least 3 stolen jobs lost and the root 2 times; 8 "));
+        assert!(of(1, 1, 0, [false, true]).starts_with("1 stolen job lost; 1 redone"));
+        assert!(of(0, 0, 0, [false, false]).starts_with("0 stolen jobs lost; 0 redone,"), "they left");
     }
 
     #[test]

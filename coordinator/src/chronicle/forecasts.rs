@@ -109,7 +109,11 @@ impl Forecasts {
             })
             .collect();
         if errors.len() < MOMENTS_MIN {
-            return not_known("past moments first have to show how well they predict");
+            return not_known(&format!(
+                "an estimate is shown once {MOMENTS_MIN} trial ones have been compared with what really happened ({} \
+                 so far)",
+                errors.len()
+            ));
         }
         let least = errors.iter().fold(1.0, |least: f64, error| least.min(*error).min(1.0 / error));
         let (low, high) = (least / MARGIN, MARGIN / least);
@@ -167,7 +171,7 @@ mod tests {
         let (young, now_ms) = forecasts(1000.0, 0.05, |left_s| left_s);
         assert!(why(&young, now_ms).ends_with("too little is done"));
         let (short, now_ms) = forecasts(10.0, 0.5, |left_s| left_s);
-        assert!(why(&short, now_ms).contains("first have to show"));
+        assert!(why(&short, now_ms).contains("once 8 trial ones"));
         let (mut last, now_ms) = forecasts(100.0, 0.9, |left_s| left_s);
         last.add(now_ms + 500, 95_000_000_000, Some(0));
         assert!(why(&last, now_ms).contains("have begun"));

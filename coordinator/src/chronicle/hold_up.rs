@@ -332,8 +332,7 @@ impl Evidence {
         }
         if let Some((causes, clause)) = elsewhere.filter(|_| unknown + others > looked) {
             let text = format!(
-                "{causes} {} it down: {}; for {} of their time its workers did nothing for this run and looked for nothing, as \
-                 {clause}.",
+                "{causes} {} it down: {}; for {} of the time, the hosts' workers did nothing for this run, as {clause}.",
                 self.tense("slow", "slowed"),
                 of_workers(),
                 percent(unknown + others)

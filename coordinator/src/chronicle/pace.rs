@@ -141,7 +141,8 @@ impl Pace {
             };
         }
         format!(
-            "past moments first have to show how well they predict: {moments} of {MOMENTS_MIN} have so far, with {} done",
+            "an estimate is shown once {MOMENTS_MIN} trial ones have been compared with what really happened \
+             ({moments} so far, with {} done)",
             percent(*last)
         )
     }
@@ -190,7 +191,7 @@ mod tests {
         let mut pace = Pace::default();
         (0..=30).for_each(|step| pace.add(step * 1000, u64::from(step) * 10, 1000));
         let why = pace.remaining(30_000, None).expect_err("too few are early enough");
-        assert!(why.ends_with(": 9 of 10 have so far, with 30 % done"), "{why}");
+        assert!(why.contains("once 10 trial ones") && why.ends_with("(9 so far, with 30 % done)"), "{why}");
         // The root job was begun again, and found results.
         pace.add(31_000, 290, 1000);
         let why = pace.remaining(31_000, None).expect_err("it is the first report");

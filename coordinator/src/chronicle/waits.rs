@@ -48,6 +48,14 @@ pub fn known(why: Option<&str>) -> Option<&str> {
     why.filter(|why| *why != RESTARTED)
 }
 
+/// Whether next to no time is between two times.
+fn adjoin(one: &Idle, other: &Idle) -> bool {
+    let reaches = |earlier: &Idle, later: &Idle| {
+        earlier.to_ms.is_none_or(|to_ms| later.from_ms <= to_ms.saturating_add(BETWEEN_MS_MAX))
+    };
+    reaches(one, other) && reaches(other, one)
+}
+
 /// Why nothing was done around a restart of the coordinator that no host survived.
 pub const NONE_CAME_BACK: &str = "the coordinator was started again, and none of the run's hosts came back";
 
@@ -64,7 +72,26 @@ pub struct Settles {
     pub hosts: usize,
 }
 
+/// Hosts report twice a second, so it is not known whether a shorter time was without the reason.
+const BETWEEN_MS_MAX: u32 = 500;
+
 impl Chronicle {
+    /// Why the run is and was idle. What was noted several times in a row for one reason is one time.
+    pub fn idle_times(&self) -> Vec<Idle> {
+        let mut times: Vec<Idle> = Vec::new();
+        for idle in self.idle.iter().filter(|idle| idle.to_ms != Some(idle.from_ms)) {
+            let last = times.iter_mut().rfind(|last| last.host == idle.host);
+            match last.filter(|last| last.text == idle.text && adjoin(last, idle)) {
+                Some(last) => {
+                    last.from_ms = last.from_ms.min(idle.from_ms);
+                    last.to_ms = last.to_ms.zip(idle.to_ms).map(|(one, other)| one.max(other));
+                }
+                None => times.push(idle.clone()),
+            }
+        }
+        times
+    }
+
     /// The host with this place has reported what it does.
     pub(super) fn is_heard(&mut self, host: u32) {
         if let Some(settles) = self.settles.as_mut().filter(|settles| (host as usize) < settles.hosts) {

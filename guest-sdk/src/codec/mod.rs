@@ -85,6 +85,16 @@ pub fn round_trip<T: Serialize + DeserializeOwned>(
                 format!("cannot be read back: a `{type_name}` asks which type comes next, which is not sent");
             return Err(broken::<T>(&quoted(&part), &why));
         }
+        Err(postcard::Error::SerdeDeCustom) => {
+            // A type takes bytes before it refuses them.
+            let (part, type_name) = part_at(value, (bytes.len() - left).saturating_sub(1));
+            let type_name = if type_name.is_empty() { std::any::type_name::<T>() } else { type_name };
+            let why = format!(
+                "cannot be read back: `Deserialize` of `{type_name}` refuses what its `Serialize` has written, as if serde \
+                 skips one of its variants"
+            );
+            return Err(broken::<T>(&quoted(&part), &why));
+        }
         Err(error) => (bytes.len() - left, format!("cannot be read back ({error})")),
         Ok(decoded) if left > 0 => {
             let again = try_encode(&decoded).unwrap_or_default();
@@ -149,8 +159,8 @@ fn broken<T>(part: &str, why: &str) -> String {
         if part.is_empty() { format!("a `{type_name}`") } else { format!("{part} of a `{type_name}`") };
     format!(
         "{what} {why}. Values are sent without field names and types, and hash maps without their order. These cannot be sent: \
-         serde's `untagged`, `tag` and `flatten`; skipped fields that are not empty; rounded numbers; types such as \
-         `serde_json::Value`; wrappers of hash maps. Often, `#[serde(with = \"…\")]` helps: it can write a text"
+         serde's `untagged`, `tag` and `flatten`; skipped fields that are not empty; skipped variants; rounded numbers; \
+         types such as `serde_json::Value`; wrappers of hash maps. Often, `#[serde(with = \"…\")]` helps: it can write a text"
     )
 }
 

@@ -195,6 +195,36 @@ fn a_skipped_field_that_is_not_empty_is_named() {
     assert!(error.contains("`cache: 5` of `Skipped` of a `alloc::vec::Vec<(i32, "), "{error}");
 }
 
+/// Its variants have one number when they are written, and another when they are read.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+enum SkipsVariant {
+    #[serde(skip)]
+    #[allow(dead_code)]
+    Never,
+    First,
+    Last,
+}
+
+/// The part after it was named.
+#[test]
+fn an_enum_with_a_skipped_variant_is_named() {
+    let error = travel(&(SkipsVariant::Last, 7_u32)).expect_err("nothing has its number");
+    assert!(
+        error.contains("`[0]` of a `(sateen::codec::tests::SkipsVariant, u32)` cannot be read"),
+        "{error}"
+    );
+    assert!(error.contains("`Deserialize` of `sateen::codec::tests::SkipsVariant` refuses"), "{error}");
+    let error = travel(&(7_u32, SkipsVariant::Last)).expect_err("nothing has its number");
+    assert!(error.contains("`[1]` of a `(u32, "), "{error}");
+    let error = travel(&SkipsVariant::Last).expect_err("nothing has its number");
+    assert!(error.contains("a `sateen::codec::tests::SkipsVariant` cannot be read"), "{error}");
+    let error = travel(&(SkipsVariant::First, 7_u32)).expect_err("it becomes the last");
+    assert!(
+        error.contains("`[0]` of a `(sateen::codec::tests::SkipsVariant, u32)` is not the same"),
+        "{error}"
+    );
+}
+
 /// Compared by value only.
 #[derive(PartialEq, Serialize, Deserialize)]
 struct Unshown(#[serde(with = "short")] f64);

@@ -101,6 +101,9 @@ fn a_host_without_coordinator_says_so_and_continues() {
     assert!(status["paused_until_s"].as_u64().is_some_and(|until| until > 1_700_000_000), "{json}");
     assert_eq!(run(&folder, &["resume"]).0, 0);
     assert!(run(&folder, &["status"]).1.contains("takes work"));
+    // It was said to take work again.
+    let (code, _, said) = run(&folder, &["resume"]);
+    assert!(code == 0 && said.contains("you had not paused it; it takes work"), "{said}");
     assert_eq!(run(&folder, &["pause", "1s"]).0, 0);
     host.line_with("takes work again", 2);
 

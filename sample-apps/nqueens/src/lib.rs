@@ -18,6 +18,7 @@ pub const PLAIN_ROWS: u32 = 9;
 /// The largest board: nobody has counted more than 27 queens (OEIS A000170).
 const SIZE_MAX: u64 = 27;
 
+// ANCHOR: set
 /// The number of solutions for `n` queens.
 ///
 /// # Errors
@@ -39,6 +40,7 @@ pub fn main(n: u64) -> Result<u64, BadInput> {
     }
     Ok(solutions)
 }
+// ANCHOR_END: set
 
 /// The same count without spawns: the baseline of the spawning version.
 ///

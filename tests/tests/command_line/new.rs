@@ -134,6 +134,14 @@ fn invalid_names_are_refused() {
     ] {
         at_home(sateen(), &["new", name], outside.path()).fails_with(2, &["cannot be an app's name"]);
     }
+    for (name, why) in [
+        ("std", "a crate of Rust's standard library"),
+        ("sateen", "a crate that every app depends on"),
+        ("crate", "a keyword of Rust"),
+        ("9queens", "a letter first"),
+    ] {
+        at_home(sateen(), &["new", name], outside.path()).fails_with(2, &[why]);
+    }
     at_home(sateen(), &["new", "--", "-x"], outside.path()).fails_with(2, &["cannot be an app's name"]);
     at_home(sateen(), &["new"], outside.path()).fails_with(2, &["NAME"]);
     at_home(sateen(), &["new", "a", "--template", "b"], outside.path())

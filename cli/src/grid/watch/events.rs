@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sateen_api::{EventKind, Run, RunEvent};
 
 use super::super::view::predicate;
-use super::row::Tone;
+use super::row::{Row, Tone};
 use crate::progress::counted;
 
 /// Maximum events kept.
@@ -15,6 +15,9 @@ const KEPT_MAX: usize = 500;
 /// Time without growth after which an event is complete. The coordinator adds what happens within a second to the last
 /// event of its kind, and hosts report twice a second.
 const COMPLETE_AFTER: Duration = Duration::from_secs(2);
+
+/// Minimum columns in which a text is wrapped; in fewer, it is cut.
+const WRAPPED_MIN: usize = 24;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,29 @@ pub struct Event {
     changed: Option<Instant>,
     /// The end of the run, which stays the last one.
     is_end: bool,
+}
+
+impl Event {
+    fn time(&self) -> String {
+        format!("{:<5} ", clock(self.t_ms))
+    }
+
+    /// Its time and text.
+    fn row(&self) -> Row {
+        Row::of(Tone::Dim, &self.time()).and(self.tone, &self.text)
+    }
+
+    /// The same in rows of `width` columns.
+    fn rows(&self, width: usize) -> Vec<Row> {
+        if width < WRAPPED_MIN { vec![self.row()] } else { self.row().wrap(self.time().len(), width) }
+    }
+}
+
+/// A time since the run was submitted, as its page shows it: 0:05, 12:30, 1:02:03.
+fn clock(t_ms: u32) -> String {
+    let all_s = (u64::from(t_ms) + 500) / 1000;
+    let (hours, minutes, seconds) = (all_s / 3600, all_s / 60 % 60, all_s % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
 /// The newest events, and how many there were in all.
@@ -48,8 +74,28 @@ pub struct Events {
 }
 
 impl Events {
+    /// The newest events in at most `lines` rows of `width` columns, and how many events these are.
+    pub fn rows(&self, lines: usize, width: usize) -> (Vec<Row>, usize) {
+        let mut shown: Vec<Vec<Row>> = Vec::new();
+        let mut left = lines;
+        for event in self.kept.iter().rev() {
+            let mut rows = event.rows(width);
+            if shown.is_empty() && rows.len() > lines {
+                rows = vec![event.row()];
+            }
+            if rows.len() > left {
+                break;
+            }
+            left -= rows.len();
+            shown.push(rows);
+        }
+        let count = shown.len();
+        (shown.into_iter().rev().flatten().collect(), count)
+    }
+
     /// The last `count` events.
-    pub fn last(&self, count: usize) -> impl Iterator<Item = &Event> {
+    #[cfg(test)]
+    fn last(&self, count: usize) -> impl Iterator<Item = &Event> {
         self.kept.iter().skip(self.kept.len().saturating_sub(count))
     }
 
@@ -218,131 +264,4 @@ fn tone(kind: EventKind) -> Tone {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::super::view::read;
-    use super::*;
-
-    fn run(state: &str, there: bool, lost: u64, root_losses: u64) -> Run {
-        read(&json!({
-            "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": state,
-            "jobs": {"lost": lost, "reused": lost}, "root_losses": root_losses,
-            "by_host": [{"host": "h1", "name": "ada", "there": there}],
-        }))
-        .expect("a run")
-    }
-
-    fn texts(events: &Events) -> Vec<&str> {
-        events.last(9).map(|event| event.text.as_str()).collect()
-    }
-
-    #[test]
-    fn changes_are_events() {
-        let mut events = Events::default();
-        events.compare(None, &run("queued", false, 0, 0));
-        events.compare(Some(&run("queued", false, 0, 0)), &run("running", true, 0, 0));
-        events.compare(Some(&run("running", true, 0, 0)), &run("running", true, 0, 0));
-        events.compare(Some(&run("running", true, 0, 0)), &run("failed", false, 3, 1));
-        let expected = [
-            "run 7 is queued",
-            "run 7 is running",
-            "ada (h1) takes part",
-            "ada (h1) is gone",
-            "the root job was lost with its host",
-            "3 stolen jobs were lost with a host",
-            "3 results were reused",
-            "run 7 has failed",
-        ];
-        assert_eq!(texts(&events), expected);
-        assert_eq!((events.count, events.new_texts().len(), events.new_texts().len()), (8, 8, 0));
-    }
-
-    #[test]
-    fn each_event_of_the_coordinator_is_shown_once() {
-        let mut events = Events::default();
-        let event = |number: u64, kind: &str, text: &str| -> RunEvent {
-            read(&json!({"number": number, "kind": kind, "text": text})).expect("an event")
-        };
-        let told = [event(1, "host_lost", "a"), event(2, "only newer coordinators know it", "b")];
-        events.take(&told);
-        events.take(&told);
-        events.compare(Some(&run("running", true, 0, 0)), &run("done", false, 3, 1));
-        assert_eq!(texts(&events), ["a", "b"]);
-        let tones: Vec<Tone> = events.last(9).map(|event| event.tone).collect();
-        assert_eq!(tones, [Tone::Bad, Tone::Plain]);
-        for number in 3..2000 {
-            events.take(&[event(number, "adopted", "c")]);
-        }
-        assert_eq!((events.count, events.last(usize::MAX).count()), (1999, KEPT_MAX));
-        events.take(&[event(2000, "ended", "d")]);
-        events.take(&[event(2000, "host_joined", "e"), event(2001, "ended", "d")]);
-        assert_eq!((events.count, texts(&events).split_off(7)), (2001, vec!["e", "d"]));
-    }
-
-    /// Hosts report a moment later what they did: the coordinator lists it among earlier events.
-    #[test]
-    fn late_events_are_shown_in_order_of_time_and_none_is_left_out() {
-        let mut events = Events::default();
-        let event = |number: u64, t_ms: u32, text: &str| -> RunEvent {
-            read(&json!({"number": number, "t_ms": t_ms, "kind": "host_joined", "text": text}))
-                .expect("an event")
-        };
-        events.take(&[event(1, 100, "a"), event(2, 900, "d")]);
-        events.take(&[event(1, 100, "a"), event(4, 400, "b"), event(3, 500, "c"), event(2, 900, "d")]);
-        assert_eq!(texts(&events), ["a", "b", "c", "d"]);
-        // Lines that are written stay.
-        assert_eq!(events.new_texts(), ["a", "b", "c", "d"]);
-        events.take(&[event(5, 200, "e")]);
-        assert_eq!((events.new_texts(), events.count), (vec!["e".to_owned()], 5));
-    }
-
-    #[test]
-    fn an_event_that_may_grow_is_written_when_it_is_complete() {
-        let event = |number: u64, kind: &str, text: &str| -> RunEvent {
-            read(&json!({"number": number, "kind": kind, "text": text})).expect("an event")
-        };
-        let mut events = Events::default();
-        events.take(&[
-            event(1, "started", "a"),
-            event(2, "reused", "2 results"),
-            event(3, "host_joined", "b"),
-        ]);
-        assert_eq!(events.new_texts(), ["a"]);
-        events.take(&[event(2, "reused", "27 results"), event(3, "host_joined", "b")]);
-        assert_eq!((events.new_texts().len(), texts(&events)), (0, vec!["a", "27 results", "b"]));
-        events.take(&[event(2, "reused", "27 results"), event(4, "adopted", "an orphan")]);
-        assert_eq!(events.new_texts(), ["27 results", "b"]);
-        events.take(&[event(2, "reused", "28 results"), event(4, "adopted", "2 orphans")]);
-        assert_eq!(events.new_texts(), ["28 results (in all)"]);
-        events.complete();
-        assert_eq!((events.new_texts(), events.new_texts().len()), (vec!["2 orphans".to_owned()], 0));
-        // The end has the number of an event that is reported after it, which was left out.
-        events.take(&[event(5, "ended", "the end")]);
-        for _ in 0..2 {
-            events.take(&[event(5, "reused", "5 results"), event(6, "ended", "the end")]);
-        }
-        for _ in 0..2 {
-            events.take(&[
-                event(6, "host_lost", "c"),
-                event(7, "host_lost", "d"),
-                event(8, "ended", "the end"),
-            ]);
-        }
-        let count = events.count;
-        assert_eq!(texts(&events)[count - 4..], ["5 results", "c", "d", "the end"]);
-    }
-
-    #[test]
-    fn an_event_that_no_longer_grows_is_written_after_a_moment() {
-        let event: RunEvent = read(&json!({"number": 1, "kind": "reused", "text": "a"})).expect("an event");
-        let mut events = Events::default();
-        events.take(std::slice::from_ref(&event));
-        assert_eq!(events.new_texts().len(), 0);
-        for kept in &mut events.kept {
-            kept.changed = kept.changed.and_then(|changed| changed.checked_sub(COMPLETE_AFTER));
-        }
-        events.take(&[event]);
-        assert_eq!(events.new_texts(), ["a"]);
-    }
-}
+mod tests;

@@ -282,7 +282,8 @@ impl Page for RunPage {
         let mut rows = self.figures(run, width);
         let room = height.saturating_sub(1);
         let hosts_all = run.figures.by_host.len();
-        let wanted = [self.events.count, hosts_all + usize::from(hosts_all > 0), self.log.len()];
+        let events_all = self.events.rows(room.max(1), width).0.len();
+        let wanted = [events_all, hosts_all + usize::from(hosts_all > 0), self.log.len()];
         let [events, hosts, lines] = shared(room.saturating_sub(rows.len()), wanted, [1, 2, 1]);
         let mut left_out = Vec::new();
         if rows.len() > room {
@@ -301,9 +302,8 @@ impl Page for RunPage {
         let some =
             if shown < hosts_all { format!("{shown} of {hosts_all} shown") } else { shown.to_string() };
         section("hosts", wanted[1], format!("Hosts ({some}){}", table.left_out()), table.rows);
-        let events: Vec<Row> =
-            (self.events.last(events)).map(|event| Row::of(event.tone, &event.text)).collect();
-        let title = format!("Events ({} of {} shown)", events.len(), self.events.count);
+        let (events, count) = self.events.rows(events, width);
+        let title = format!("Events ({count} of {} shown)", self.events.count);
         section("events", wanted[0], title, events);
         let lines: Vec<Row> = (self.log.iter().skip(self.log.len().saturating_sub(lines)))
             .map(|line| Row { pieces: vec![(Tone::Plain, line.clone())] })

@@ -106,7 +106,7 @@ pub fn timeline(chronicle: &Chronicle, from_ms: u32, to_ms: u32, buckets_max: us
         bucket_ms: part.bucket_ms,
         from_ms: part.from_ms,
         rows: rows.collect(),
-        idle_why: chronicle.idle().iter().cloned().map(Into::into).collect(),
+        idle_why: chronicle.idle_times().into_iter().map(Into::into).collect(),
     }
 }
 

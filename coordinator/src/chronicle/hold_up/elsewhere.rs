@@ -7,9 +7,9 @@ const WORTH_A_WORD: f64 = 0.01;
 /// and for which other runs had their turn. None if both are next to none.
 pub fn elsewhere(paused: f64, others: f64) -> Option<(&'static str, &'static str)> {
     match (paused >= WORTH_A_WORD, others >= WORTH_A_WORD) {
-        (true, true) => Some(("Pauses and other runs", "they were paused or others had their turn")),
+        (true, true) => Some(("Pauses and other runs", "they were paused or other runs had their turn")),
         (true, false) => Some(("Pauses", "they were paused")),
-        (false, true) => Some(("Other runs", "others had their turn")),
+        (false, true) => Some(("Other runs", "other runs had their turn")),
         (false, false) => None,
     }
 }

@@ -246,14 +246,21 @@ fn a_run_that_shares_its_hosts_reports_that() {
     shares.others_s = 9.0;
     is(&shares, HoldUpKind::Sharing, &["Other runs", "50 % of the time", "0.9 of 2 workers"]);
     shares.others_s = 1.0;
-    is(&shares, HoldUpKind::Sharing, &["Other runs", "for 50 % of their time", "as others had their turn."]);
+    is(
+        &shares,
+        HoldUpKind::Sharing,
+        &["Other runs", "for 50 % of the time", "as other runs had their turn."],
+    );
     shares.has_pauses = true;
-    let words =
-        ["Pauses and other runs", "for 50 % of their time", "as they were paused or others had their turn."];
+    let words = [
+        "Pauses and other runs",
+        "for 50 % of the time",
+        "as they were paused or other runs had their turn.",
+    ];
     is(&shares, HoldUpKind::Sharing, &words);
     let mut pauses = run(part(40, 2.0, 1.1, 0.1, 0.0));
     pauses.has_pauses = true;
-    is(&pauses, HoldUpKind::Sharing, &["Pauses slow it", "for 40 % of their time", "as they were paused."]);
+    is(&pauses, HoldUpKind::Sharing, &["Pauses slow it", "for 40 % of the time", "as they were paused."]);
     pauses.has_pauses = false;
     is(&pauses, HoldUpKind::Starved, &["what workers did for 40 % of the time"]);
     let mut seeks = run(part(40, 2.0, 0.9, 1.0, 0.0));
@@ -276,7 +283,7 @@ fn the_larger_of_two_causes_is_named() {
     // Other runs took less than the time in which there was no job.
     let mut few = run(part(40, 3.0, 0.4, 1.8, 0.03));
     few.others_s = 7.7;
-    let words = ["0.4 of 3 workers", "no job for 60 %", "hosts for 1 %; for 26 % others had their turn."];
+    let words = ["0.4 of 3 workers", "no job for 60 %", "hosts for 1 %; for 26 % other runs had their turn."];
     is(&few, HoldUpKind::Parallelism, &words);
 }
 
@@ -288,7 +295,7 @@ fn other_runs_are_named_where_theirs_is_the_largest_share() {
     is(&shares, HoldUpKind::Sharing, &["Other runs share its hosts", "0.16 of 2 workers"]);
     let mut seeks = run(part(40, 2.0, 0.16, 1.2, 0.02));
     seeks.others_s = 4.0;
-    is(&seeks, HoldUpKind::Parallelism, &["no job for 60 %", "for 31 % others had their turn"]);
+    is(&seeks, HoldUpKind::Parallelism, &["no job for 60 %", "for 31 % other runs had their turn"]);
     seeks.others_s = 0.0;
     is(&seeks, HoldUpKind::Parallelism, &["of 31 % nothing is known"]);
 }
@@ -305,7 +312,7 @@ fn shares_of_the_time_add_up_to_no_more_than_all_of_it() {
     is(
         &evidence,
         HoldUpKind::Parallelism,
-        &["no job for 60 %", "hosts for 1 %; for 26 % others had their turn."],
+        &["no job for 60 %", "hosts for 1 %; for 26 % other runs had their turn."],
     );
 }
 

@@ -204,3 +204,38 @@ fn a_run_that_nobody_has_begun_waits_while_the_coordinator_waits_for_its_hosts()
     after.root_given(host(1));
     assert_eq!(idle(&after), []);
 }
+
+/// "Host a has the root job and has not begun it" was listed from 0:32 to 0:37, and from 0:37 to 0:39.
+#[test]
+fn times_that_adjoin_for_one_reason_are_one_time() {
+    let mut chronicle = Chronicle::default();
+    let times = [
+        (0, Some(0), None, "no host"),
+        (100, Some(5_000), None, "no host"),
+        (5_000, Some(7_000), None, "no host"),
+        (6_000, Some(6_500), Some(HostId(1)), "host one does not answer"),
+        (7_400, Some(8_000), None, "no host"),
+        (8_000, Some(8_100), None, "hosts load the app"),
+        (8_100, Some(9_000), None, "no host"),
+        (9_501, Some(10_000), None, "no host"),
+        (10_000, None, None, "no host"),
+        (10_200, None, Some(HostId(1)), "host one does not answer"),
+        (10_200, Some(10_300), Some(HostId(2)), "host two does not answer"),
+    ];
+    for (from_ms, to_ms, host, text) in times {
+        chronicle.add_idle(Idle { from_ms, to_ms, host, text: text.to_owned() });
+    }
+    let found: Vec<_> = (chronicle.idle_times().into_iter())
+        .map(|idle| (idle.from_ms, idle.to_ms, idle.host.map(|host| host.0)))
+        .collect();
+    let expected = [
+        (100, Some(8_000), None),
+        (6_000, Some(6_500), Some(1)),
+        (8_000, Some(8_100), None),
+        (8_100, Some(9_000), None),
+        (9_501, None, None),
+        (10_200, None, Some(1)),
+        (10_200, Some(10_300), Some(2)),
+    ];
+    assert_eq!(found, expected);
+}

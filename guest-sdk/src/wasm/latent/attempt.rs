@@ -4,6 +4,7 @@ use super::stack::{
     abort_from, attempt_base, depth, enter, kept, set_attempt_base, set_depth, set_kept, top,
 };
 use super::{measure, older};
+use crate::error::parted;
 use crate::prepared::forget_makings;
 use crate::shared::forget_readers;
 use crate::wasm::abi::{self, Fault};
@@ -76,5 +77,6 @@ pub fn run_attempt(attempt: *mut u8) {
 pub fn taken_error(length: usize) -> JobError {
     let (job, message, backtrace) =
         codec::decode(&abi::take(length)).unwrap_or_else(|error| (String::new(), error, Vec::new()));
-    JobError { job, message, backtrace }
+    let (message, place) = parted(message);
+    JobError { job, message, place, backtrace }
 }

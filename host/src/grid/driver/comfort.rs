@@ -113,6 +113,11 @@ impl Comfort {
         self.is_paused_by_user = true;
     }
 
+    /// Whether a pause that the owner has asked for is not over.
+    pub fn is_paused_by_user(&self) -> bool {
+        self.is_paused_by_user
+    }
+
     /// What is shown of it; nothing if the owner allows everything.
     pub fn status(&self) -> Option<ComfortStatus> {
         let Change { state, phase, missing } = self.last.as_ref()?;

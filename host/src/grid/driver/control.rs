@@ -157,6 +157,17 @@ impl Driver {
         match request {
             Request::Status => answers.send(Answer::Status(Box::new(self.status()))),
             Request::Pause { for_s } => self.pause(*for_s, answers),
+            Request::Resume if !self.users.comfort.is_paused_by_user() => {
+                let reason = self.users.comfort.status().and_then(|comfort| comfort.reason);
+                let told = match reason {
+                    _ if self.users.is_leaving() => "you had not paused it, and it is leaving".to_owned(),
+                    Some(reason) => {
+                        format!("you had not paused it; it still does not compute: {}", to_user(&reason))
+                    }
+                    None => "you had not paused it; it takes work".to_owned(),
+                };
+                answers.send(Answer::Done(told));
+            }
             Request::Resume => {
                 // A host that is still giving back work is resumed afterwards.
                 self.users.pause_until = Some(self.clock.now());

@@ -58,9 +58,7 @@ impl Fetcher {
     pub fn fetch(&self, hash: BlobHash, what: &str, cancel: &Cancel) -> Result<Vec<u8>, String> {
         let fetched = patiently(&format!("{what} ({hash})"), cancel, || self.attempt(hash))?;
         fetched.ok_or_else(|| {
-            format!(
-                "the coordinator no longer has {what} ({hash}); publish or submit it again, and the run continues"
-            )
+            format!("the coordinator no longer has {what} ({hash}); submit it again, and the run continues")
         })
     }
 

@@ -98,8 +98,7 @@ impl Handle {
 }
 
 fn digest_of(error: &JobError) -> u64 {
-    // A panic's place in the source is reported on the grid but not natively.
-    digest(error.message.split(", at ").next().unwrap_or_default())
+    digest(&error.message)
 }
 
 /// Takes the results of the set; the first result that is a multiple of five makes the others useless. The

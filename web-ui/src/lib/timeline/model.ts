@@ -1,6 +1,6 @@
 /** Rows of a timeline: workers, by site and host, and which of them and what time are seen. */
 
-import { CLOCK_STEPS_S } from '../format.ts';
+import { CLOCK_STEPS_S, clock } from '../format.ts';
 import { ACTIVITIES, type Activity } from '../palette.ts';
 import type { IdleSpan, TimelineRow, TimelineValue } from '../types.ts';
 
@@ -164,4 +164,18 @@ export function ticks(fromMs: number, toMs: number, most: number): number[] {
   const marks: number[] = [];
   for (let at = Math.ceil(fromMs / step) * step; at <= toMs; at += step) marks.push(at);
   return marks;
+}
+
+/** The label of a mark begins so far to its right, and a character of it is at most so wide. */
+const LABEL_GAP_PX = 4;
+const CHARACTER_PX = 8;
+
+/** Whether the label of a mark ends before its axis does. */
+export function fits(label: string, x: number, widthPx: number): boolean {
+  return x + LABEL_GAP_PX + label.length * CHARACTER_PX <= widthPx;
+}
+
+/** The spans that are worth a line: not those that begin and end at the same time, as it is written. */
+export function listed(spans: IdleSpan[]): IdleSpan[] {
+  return spans.filter((span) => span.to_ms === null || clock(span.from_ms) !== clock(span.to_ms));
 }
