@@ -11,15 +11,18 @@ fn next_checker(grid: &Grid, links: &[LinkId]) -> LinkId {
     links.iter().copied().find(is_new).expect("another is asked")
 }
 
-/// The run went on without end: nobody looked at it any more.
+/// The last one that could be asked leaves: nobody looked at the run any more, which went on without end.
 #[test]
 fn a_dispute_in_which_no_other_owner_can_be_asked_is_settled_by_the_majority() {
-    let (mut grid, links) = grid_of(Trust::Audit(1_000_000), &[1, 2, 3]);
+    let (mut grid, links) = grid_of(Trust::Audit(1_000_000), &[1, 2, 3, 4]);
     finish_root(&mut grid, links[0], 7);
     for value in [9, 7] {
         let checker = next_checker(&grid, &links);
         answer(&mut grid, checker, value);
     }
+    assert_eq!(grid.ends, [], "a third is asked");
+    let third = next_checker(&grid, &links);
+    grid.tell(third, ToCoordinator::Leaving);
     assert_eq!(grid.ends, [(RUN, RunEnd::Finished(finished(7)))]);
     let checked = grid.machine.run_over(RUN).and_then(|view| view.checked()).expect("it was checked");
     assert_eq!((checked.units_checked, checked.barred.len()), (1, 1));
