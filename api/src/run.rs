@@ -42,7 +42,8 @@ pub struct Submission {
     #[serde(default)]
     pub strict_nan: bool,
     /// Whether results of hosts are believed (`trust`, the default) or checked: with `quorum=N`, N owners of hosts must agree on
-    /// each; N is from 2 to 5.
+    /// each; N is from 2 to 5. With `audit=P`, a share P of the work of each host is drawn and computed again by another owner; P is
+    /// above 0 and up to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub trust: Option<String>,
@@ -87,7 +88,7 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub queued_s: Option<f64>,
-    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`).
+    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
     #[serde(default = "trusted")]
     pub trust: String,
     /// Hashes of its inputs, by name; absent in lists.

@@ -102,8 +102,9 @@ pub struct Submit {
     /// How often finished work is recorded; a crash loses about that much work of each worker [range: 1ms to 1h]
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_record_every)]
     pub record_every: Duration,
-    /// Whether hosts are believed, or owners of N hosts must agree on each result, which takes N times the work [possible
-    /// values: trust, quorum=N] [range of N: 2 to 5]
+    /// Whether hosts are believed: with `audit=P`, a share P of the work of each is drawn and computed again by another, with
+    /// `audit` a twentieth; with `quorum=N`, owners of N hosts must agree on each result, which takes N times the work [possible
+    /// values: trust, audit, audit=P, quorum=N] [range of P: above 0, to 1] [range of N: 2 to 5]
     #[arg(long, value_name = "POLICY", default_value_t = Trust::Trust)]
     pub trust: Trust,
     /// Compute the same NaN bits on every machine; scalar float code takes 2 to 7 times as long

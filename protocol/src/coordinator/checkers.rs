@@ -31,6 +31,8 @@ pub struct Checker {
     checks: Vec<Check>,
     /// How many it may have at a time.
     most: usize,
+    /// It was given results of other jobs in this run, and keeps them.
+    has_given: bool,
     /// What it has counted.
     pub counted: Counted,
     /// Its workers that compute to check units.
@@ -82,7 +84,19 @@ impl Checkers {
 
     /// Whether a host may be given another unit now.
     pub fn has_room(&self, host: HostId) -> bool {
-        self.all.get(&host).is_none_or(|checker| checker.checks.len() < checker.most)
+        self.all.get(&host).is_none_or(|checker| {
+            checker.checks.is_empty() || !checker.has_given && checker.checks.len() < checker.most
+        })
+    }
+
+    /// Whether a host has none under way.
+    pub fn is_idle(&self, host: HostId) -> bool {
+        self.all.get(&host).is_none_or(|checker| checker.checks.is_empty())
+    }
+
+    /// Whether a host keeps results in the run in which it checks that may be wrong, or others than the next unit is checked with.
+    pub fn has_given(&self, host: HostId) -> bool {
+        self.all.get(&host).is_some_and(|checker| checker.has_given)
     }
 
     /// The checks of a host that are under way.
@@ -100,9 +114,14 @@ impl Checkers {
     /// A host is to check units, in this run.
     pub fn add(&mut self, host: HostId, owner: Owner, check: RunId) {
         let most = if self.alone.contains(&host) { 1 } else { CHECKS_PER_HOST_MAX };
-        let checker =
-            Checker { check, owner, is_ready: false, checks: Vec::new(), most, counted: None, busy: 0 };
+        let (is_ready, has_given, checks, counted, busy) = (false, false, Vec::new(), None, 0);
+        let checker = Checker { check, owner, is_ready, checks, most, has_given, counted, busy };
         self.all.insert(host, checker);
+    }
+
+    /// A host is given results in the run in which it checks that no other unit may be checked with.
+    pub fn set_given(&mut self, host: HostId) {
+        self.all.get_mut(&host).into_iter().for_each(|checker| checker.has_given = true);
     }
 
     /// A host has loaded the app; returns its checks, which are to be sent.
@@ -234,6 +253,21 @@ mod tests {
         let (checker, checks) = checkers.remove(ONE).expect("it is one");
         assert_eq!((checker.check, checks.len(), checkers.checks_len()), (RunId(9), 1, 0));
         assert_eq!(checks[0].number, first.number);
+    }
+
+    #[test]
+    fn a_host_that_keeps_results_of_one_unit_is_given_no_other_meanwhile() {
+        let mut checkers = Checkers::default();
+        assert!(checkers.is_idle(ONE) && !checkers.has_given(ONE));
+        checkers.add(ONE, PublicKey([1; 32]), RunId(9));
+        checkers.set_given(ONE);
+        assert!(checkers.has_room(ONE) && checkers.is_idle(ONE) && checkers.has_given(ONE));
+        let (check, _) = checkers.begin(ONE, UNIT, Time(5)).expect("it is a checker");
+        assert!(!checkers.has_room(ONE) && !checkers.is_idle(ONE));
+        checkers.end(ONE, check.number);
+        assert!(checkers.has_room(ONE) && checkers.has_given(ONE), "until it checks in another run");
+        checkers.add(ONE, PublicKey([1; 32]), RunId(10));
+        assert!(!checkers.has_given(ONE));
     }
 
     #[test]

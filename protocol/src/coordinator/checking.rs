@@ -9,10 +9,14 @@
 //! nothing and records nothing, and all that it is told are the verified results of jobs below the unit, as a host that
 //! begins a lost job again.
 //!
-//! A quorum is checked once the root has a result, an audit from the first unit on.
+//! A quorum is checked once the root has a result, an audit from the first unit on. What an audit gives to a checker may be a lie,
+//! and the same unit may have to be checked again with something else, or one below it: so a unit with results below it is checked
+//! in a run of its own.
 
 mod liars;
 mod outcomes;
+
+use std::collections::BTreeSet;
 
 use crate::limits::{CHECK_LATE_MIN, CHECK_SLOWNESS, CHECKER_CANDIDATES_MAX, UNITS_LOOKED_AT_ONCE_MAX};
 use crate::message::ToHost;
@@ -125,35 +129,47 @@ impl Coordinator {
 
     /// Gives units that need checks to hosts that have room for them, and ends the run when its root is verified.
     pub(super) fn look_at_checks(&mut self, now: Time, run: RunId) {
+        // A unit that no other owner can check may be settled by that: a liar is found, or the root is verified.
+        while self.give_checks(now, run) {}
+    }
+
+    /// Returns whether more follows from the checks that could not be given.
+    fn give_checks(&mut self, now: Time, run: RunId) -> bool {
         self.cut_liars_off(now, run);
         self.withdraw_checks(run);
         let may_be_checked = self.runs.get(&run).is_some_and(CoordinatorRun::may_be_checked);
-        let Some(validation) = self.validation(run).filter(|_| may_be_checked) else { return };
+        let Some(validation) = self.validation(run).filter(|_| may_be_checked) else { return false };
         if let Some(verified) = validation.end() {
             let verified = verified.clone();
-            return self.conclude(now, run, verified);
+            self.conclude(now, run, verified);
+            return false;
         }
         if validation.hungry(1).is_empty() {
-            return;
+            return false;
         }
         let candidates = self.candidates();
         while let Some(validation) = self.validation(run)
             && candidates.iter().any(|(host, _)| validation.checkers.has_room(*host))
         {
+            // Units that need a run of their own come first, and hosts for which they wait are given no others.
+            let hungry = validation.hungry(UNITS_LOOKED_AT_ONCE_MAX);
+            let (apart, others): (Vec<JobKey>, Vec<JobKey>) =
+                hungry.into_iter().partition(|key| validation.is_checked_apart(key));
+            let mut reserved = BTreeSet::new();
             let mut is_any_given = false;
-            for key in validation.hungry(UNITS_LOOKED_AT_ONCE_MAX) {
-                is_any_given |= self.find_checker(now, run, key, &candidates);
+            for key in apart.into_iter().chain(others) {
+                is_any_given |= self.find_checker(now, run, key, &candidates, &mut reserved);
             }
             if !is_any_given {
                 break;
             }
         }
-        if candidates.is_empty()
-            && let Some(validation) = self.validation(run)
-        {
+        let Some(validation) = self.validation(run) else { return false };
+        if candidates.is_empty() {
             let hungry = validation.hungry(usize::MAX);
             hungry.into_iter().for_each(|key| validation.starve(now, key));
         }
+        validation.has_news()
     }
 
     /// The hosts among which a checker is drawn.
@@ -175,9 +191,18 @@ impl Coordinator {
         hosts.into_iter().filter_map(|host| Some((host, is_open(&host)?.report.key))).collect()
     }
 
-    /// Gives a unit to a host, if one has room; if no host can check it, it waits for others. Returns whether either is so.
-    fn find_checker(&mut self, now: Time, run: RunId, key: JobKey, candidates: &[(HostId, Owner)]) -> bool {
+    /// Gives a unit to a host, if one has room; if no host can check it, it waits for others. Returns whether either is so. A unit
+    /// that is checked apart from others waits for a host that checks nothing else, for which those are reserved that could.
+    fn find_checker(
+        &mut self,
+        now: Time,
+        run: RunId,
+        key: JobKey,
+        candidates: &[(HostId, Owner)],
+        reserved: &mut BTreeSet<HostId>,
+    ) -> bool {
         let Some(validation) = self.validation(run) else { return false };
+        let is_apart = validation.is_checked_apart(&key);
         let Some(unit) = validation.unit(&key) else { return false };
         let may_check = |(host, owner): &&(HostId, Owner)| {
             unit.may_be_checked_by(owner) && !validation.is_liar(owner) && validation.checkers.is_able(*host)
@@ -187,17 +212,32 @@ impl Coordinator {
             validation.starve(now, key);
             return true;
         }
-        let mut free = able;
-        free.retain(|(host, _)| validation.checkers.has_room(*host));
+        let is_free = |host: &HostId| match is_apart {
+            true => validation.checkers.is_idle(*host),
+            false => validation.checkers.has_room(*host) && !reserved.contains(host),
+        };
+        let free: Vec<(HostId, Owner)> = able.iter().filter(|(host, _)| is_free(host)).copied().collect();
         if free.is_empty() {
+            if is_apart {
+                reserved.extend(able.iter().map(|(host, _)| *host));
+            }
             return false;
         }
         let (host, owner) = free[self.random.below(free.len())];
-        self.begin_check(now, run, key, (host, owner));
+        self.begin_check(now, run, (key, is_apart), (host, owner));
         true
     }
 
-    fn begin_check(&mut self, now: Time, run: RunId, key: JobKey, (host, owner): (HostId, Owner)) {
+    fn begin_check(
+        &mut self,
+        now: Time,
+        run: RunId,
+        (key, is_apart): (JobKey, bool),
+        (host, owner): (HostId, Owner),
+    ) {
+        if self.validation(run).is_some_and(|validation| is_apart || validation.checkers.has_given(host)) {
+            self.stop_checker(run, host);
+        }
         let is_new = self.validation(run).is_some_and(|validation| validation.checkers.get(host).is_none());
         if is_new {
             let check = self.new_check_id();
@@ -211,6 +251,9 @@ impl Coordinator {
         let work_ns = validation.unit(&key).map_or(0, Claims::work_ns);
         let late_at = now + CHECK_LATE_MIN + CHECK_SLOWNESS * std::time::Duration::from_nanos(work_ns);
         validation.begin_check(&key, owner);
+        if is_apart {
+            validation.checkers.set_given(host);
+        }
         if let Some((check, true)) = validation.checkers.begin(host, key, late_at) {
             self.send_check(run, host, check);
         }

@@ -68,7 +68,8 @@ impl Coordinator {
 
     pub(super) fn on_ready(&mut self, now: Time, host: HostId, run: RunId) {
         let Some(is_of_this_turn) = self.note_loaded(run, host) else { return };
-        if !self.working.contains(host) {
+        // One that is out has sent this before it learned so.
+        if !self.working.contains(host) || self.is_out(host, run) {
             return;
         }
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };

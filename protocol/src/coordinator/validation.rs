@@ -136,6 +136,11 @@ impl Validation {
         self.units.get(&self.root).filter(|_| self.plan.closed.contains(&self.root))?.verified()
     }
 
+    /// Whether the root is verified, or an owner was found to lie since the coordinator asked last.
+    pub fn has_news(&self) -> bool {
+        !self.caught.is_empty() || self.end().is_some()
+    }
+
     /// The number of units that need checkers, and that no connected owner can check.
     pub fn starved_len(&self) -> usize {
         self.plan.starved.len()

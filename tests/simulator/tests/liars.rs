@@ -9,6 +9,7 @@ use sateen_simulator::process::HostPlan;
 use sateen_simulator::runtime::lies::{Liar, Lies};
 use sateen_simulator::runtime::read_root_answer;
 use sateen_simulator::schedule::Fault;
+use sateen_simulator::sweep::sum_of;
 use sateen_simulator::tree::{Bulk, Sizes, Tree, TreePlan};
 use sateen_simulator::world::{World, WorldConfig};
 
@@ -84,6 +85,27 @@ impl Grid {
         self.world.run_until(Time(self.world.now.0 + 20 * S), World::has_final_counts);
         assert_eq!(self.world.violations, Vec::<String>::new());
         (end, self.world.server.runs[&RUN].checked.clone())
+    }
+
+    /// Three of four seeds are disturbed while the run is computed.
+    fn disturb(&mut self, seed: u64, liar: usize) {
+        let at = Time(self.world.now.0 + seed * 397 % 4_000 * 1_000_000);
+        match seed / 4 % 4 {
+            0 => {}
+            1 => self.world.plan(vec![(at, Fault::Suspend { run: RUN, for_ns: S })]),
+            2 => {
+                self.world.run_until(at, World::is_over);
+                let victim = (liar + 1 + seed as usize % 3) % 4;
+                self.world.kill(victim as u32, seed.is_multiple_of(2));
+                self.add_host();
+            }
+            _ => {
+                self.world.run_until(at, World::is_over);
+                self.world.crash_coordinator();
+                self.world.run_until(Time(at.0 + S), |_| false);
+                self.world.restart_coordinator();
+            }
+        }
     }
 
     /// The run ends with the right answer; returns how it was checked, and the places of the hosts that were barred.
@@ -188,6 +210,34 @@ fn crashes_cost_no_trust() {
             );
         }
     }
+}
+
+/// One of four hosts lies. Once it is found, it is cut off from the run, comes back, and is given no job any more.
+#[test]
+fn an_audit_that_finds_a_liar_ends_with_the_right_result() {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let first: Option<u64> = number("SATEEN_SEED");
+    let seeds = if first.is_some() { 1 } else { number("SATEEN_CHECKED_SEEDS").unwrap_or(16) };
+    let first = first.unwrap_or(1);
+    let one = |seed: u64| {
+        let policies = [(Trust::AUDIT_DEFAULT, 1000), (Trust::Audit(1_000_000), 100)];
+        let ended = policies.map(|(trust, per_mille)| {
+            let ended = std::panic::catch_unwind(|| {
+                let mut grid = Grid::new(seed, 4);
+                let liar = seed as usize % 4;
+                grid.lie(&[liar], per_mille);
+                grid.submit(trust);
+                grid.disturb(seed, liar);
+                let (checked, barred) = grid.end_right();
+                let is_sound = barred == [liar] || barred.is_empty() && per_mille < 1000;
+                assert!(is_sound, "{barred:?}, not {liar}: {checked:?}");
+            });
+            ended.err().map(|why| format!("seed {seed}, {trust}: {:?}", why.downcast_ref::<String>()))
+        });
+        ended.into_iter().flatten().collect::<Vec<_>>()
+    };
+    let broken = sum_of(first, seeds, one, |broken: &mut Vec<String>, one| broken.extend(one));
+    assert!(broken.is_empty(), "{} of {seeds} seeds:\n{}", broken.len(), broken.join("\n"));
 }
 
 /// Large parameters are not reported, and large results are not passed on to checkers.

@@ -44,14 +44,43 @@ fn honest_hosts_agree_on_all_units() {
     assert_eq!((&about["trust"], about["checked"].is_null()), (&"trust".into(), true), "{about:#}");
 }
 
-/// In the simulator they are right; with real processes, a run in which a host lies may not end.
 #[test]
-fn audits_are_not_offered_yet() {
-    let cluster = Cluster::start_beside_others(&[]);
-    let module = sateen_tests::command::app("nqueens").display().to_string();
-    let submitted = cluster.sateen(["submit", &module, "8", "--trust", "audit"]);
-    assert_ne!(submitted.code, Some(0), "{submitted:?}");
-    assert!(submitted.stderr.contains("audits are not offered yet; use `quorum=N`"), "{submitted:?}");
+fn an_audit_checks_a_part_and_says_what_that_is_worth() {
+    let cluster = Cluster::start(&FOUR);
+    let run = |words: &[&str]| {
+        let run = cluster.submit("nqueens", &[&["14"], words].concat());
+        // OEIS A000170.
+        cluster.done(run, "365596\n")
+    };
+    // All hosts are new.
+    let about = run(&["--trust", "audit"]);
+    let checked = &about["checked"];
+    assert_eq!(
+        (&about["trust"], &checked["barred"]),
+        (&"audit=0.05".into(), &serde_json::json!([])),
+        "{about:#}"
+    );
+    assert_eq!(checked["caught"][0], serde_json::json!({ "one_in": 1, "probability": 1.0 }), "{about:#}");
+    assert!(checked["without_standing"].as_u64() >= Some(1), "{about:#}");
+    assert!(checked["units_checked"].as_u64() >= Some(1), "{about:#}");
+    let status = cluster.sateen(["status".to_owned(), about["run"].to_string()]);
+    assert!(
+        status.result().contains("checked      audit=0.05: ")
+            && status
+                .result()
+                .contains("without standing; a host that lied was found with a probability of at least"),
+        "{status:?}"
+    );
+    // Standing comes with verified units, and less is checked.
+    let share = |about: &serde_json::Value| about["checked"]["work_share"].as_f64().expect("a share");
+    for _ in 0..20 {
+        let about = run(&["--trust", "audit=0.01"]);
+        assert_eq!(about["checked"]["barred"], serde_json::json!([]), "{about:#}");
+        if about["checked"]["without_standing"] == 0 && share(&about) < 1.0 {
+            return;
+        }
+    }
+    panic!("no owner gained standing");
 }
 
 /// All hosts were idle on all pages while they computed units of one another again, and the run looked stuck.

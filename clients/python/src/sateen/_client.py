@@ -125,6 +125,7 @@ class Client:
             limits: limits of the run.
             strict_nan: whether the NaN bits of float operations are the same on every machine.
             trust: `"quorum=N"` if N hosts with different keys must agree on each result, N from 2 to 5;
+                `"audit=P"` if a share P of the work of each host is drawn and computed again by another;
                 otherwise, hosts are believed.
         """
         hashes = dict(uploaded or {})

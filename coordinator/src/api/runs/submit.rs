@@ -191,10 +191,6 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
     }
     let trust = submission.trust.as_deref().map_or(Ok(Trust::default()), str::parse);
     let trust = trust.map_err(|error| Problem::unprocessable(format!("trust: {error}")))?;
-    if trust.audited().is_some() {
-        // In the simulator they hold; with real processes, a run in which a host lies may not end.
-        return Err(Problem::unprocessable("trust: audits are not offered yet; use `quorum=N`".to_owned()));
-    }
     let spec = RunSpec {
         app: app.hash,
         function,

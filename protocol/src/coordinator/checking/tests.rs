@@ -1,5 +1,7 @@
 //! What a coordinator makes of units, and of hosts that check them.
 
+mod audits;
+
 use super::*;
 use crate::coordinator::tests::{Grid, spec};
 use crate::coordinator::{LinkId, Standing, StoredRun};
@@ -33,8 +35,13 @@ fn join(grid: &mut Grid, key: u8) -> LinkId {
 
 /// A grid with a checked run, and hosts with these keys that have loaded it. The first has the root.
 fn grid(keys: &[u8]) -> (Grid, Vec<LinkId>) {
+    grid_of(Trust::Quorum(2), keys)
+}
+
+/// The same of a run with this policy.
+fn grid_of(trust: Trust, keys: &[u8]) -> (Grid, Vec<LinkId>) {
     let mut grid = Grid::new();
-    let checked = RunSpec { trust: Trust::Quorum(2), ..spec() };
+    let checked = RunSpec { trust, ..spec() };
     grid.machine.submit(grid.now, RUN, Default::default(), checked);
     let mut links = Vec::new();
     for key in keys {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Entry, EntryState, Finished, HostId, UnitChild};
+use crate::{Entry, EntryState, Finished, HostId, JobKey, UnitChild};
 
 use super::super::claims::{Answer, Claims, Owner};
 use super::Validation;
@@ -84,6 +84,12 @@ impl Validation {
         let entries: Vec<Entry> = known.collect();
         let deepest = entries.iter().map(|entry| entry.depth).max().unwrap_or(0);
         (entries, deepest)
+    }
+
+    /// Whether the checkers of a unit are given results that those of others may not use.
+    pub fn is_checked_apart(&self, key: &JobKey) -> bool {
+        let unit = self.units.get(key).filter(|_| self.audit.is_some());
+        unit.is_some_and(|unit| !self.given(unit).is_empty())
     }
 
     /// The results below a unit with which it is checked.

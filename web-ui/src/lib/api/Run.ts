@@ -62,7 +62,7 @@ elapsed_s: number | null,
  */
 queued_s?: number, 
 /**
- * Whether results of hosts are believed (`trust`) or checked (`quorum=N`).
+ * Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
  */
 trust: string, 
 /**

@@ -43,6 +43,7 @@ record_every_ms: number | null,
 strict_nan: boolean, 
 /**
  * Whether results of hosts are believed (`trust`, the default) or checked: with `quorum=N`, N owners of hosts must agree on
- * each; N is from 2 to 5.
+ * each; N is from 2 to 5. With `audit=P`, a share P of the work of each host is drawn and computed again by another owner; P is
+ * above 0 and up to 1.
  */
 trust?: string, };
