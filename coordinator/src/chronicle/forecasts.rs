@@ -51,9 +51,6 @@ impl Forecasts {
         let mut moment =
             Moment { t_ms, done_s: done_ns as f64 / 1e9, ahead_s: ahead_ns as f64 / 1e9, left_s: None };
         moment.left_s = self.pace(&moment).map(|pace| moment.ahead_s / pace);
-        if std::env::var_os("FORECASTS").is_some() {
-            eprintln!("FC {t_ms} {done_ns} {ahead_ns}");
-        }
         self.last = Some(moment);
         if self.all.is_multiple_of(1 << self.thinned) {
             self.moments.push(moment);

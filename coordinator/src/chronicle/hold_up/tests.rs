@@ -194,7 +194,7 @@ fn workers_without_processors_are_starved() {
     let words = "The hosts' machines were busy elsewhere: while a worker computed, it got 19 % of a core on average, and \
                  10 % on bob.";
     is(&starved, HoldUpKind::Starved, &[words]);
-    is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["what workers did for 75 % of the time"]);
+    is(&run(part(40, 4.0, 0.8, 0.1, 0.1)), HoldUpKind::Starved, &["for 75 % of the time, no host"]);
 }
 
 /// The only one of its hosts had been killed seconds ago, and the run's machines "are busy elsewhere".
@@ -262,7 +262,7 @@ fn a_run_that_shares_its_hosts_reports_that() {
     pauses.has_pauses = true;
     is(&pauses, HoldUpKind::Sharing, &["Pauses slow it", "for 40 % of the time", "as they were paused."]);
     pauses.has_pauses = false;
-    is(&pauses, HoldUpKind::Starved, &["what workers did for 40 % of the time"]);
+    is(&pauses, HoldUpKind::Starved, &["for 40 % of the time, no host"]);
     let mut seeks = run(part(40, 2.0, 0.9, 1.0, 0.0));
     seeks.others_s = 1.0;
     is(&seeks, HoldUpKind::Parallelism, &["no job for 50 %"]);
