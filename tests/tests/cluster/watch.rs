@@ -106,7 +106,7 @@ fn the_time_left_of_a_tree_is_told() {
     let status = cluster.sateen(["status".to_owned(), run.to_string()]);
     assert!(status.result().contains("time left    "), "{status:?}");
     let (code, _) = cluster.api().order(&format!("/api/v1/runs/{run}/cancel"));
-    assert_eq!(code, 200);
+    assert_eq!(code, 202);
     let over = cluster.api().run_over(run, PATIENCE);
     assert_eq!(over["state"], "cancelled", "{over:#}");
 }
