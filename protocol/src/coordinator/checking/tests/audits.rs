@@ -45,7 +45,7 @@ fn check_all(grid: &mut Grid, links: &[LinkId]) -> BTreeMap<RunId, (Vec<u8>, Vec
                 is_quiet = false;
                 match message {
                     ToHost::StartRun { run, .. } if run != RUN => {
-                        grid.tell(*link, ToCoordinator::Ready { run })
+                        grid.tell(*link, ToCoordinator::Ready { run });
                     }
                     ToHost::Entries { run, entries } => {
                         given.entry(run).or_default().1.extend(entries.iter().map(|entry| entry.key.0[0]));
