@@ -30,16 +30,9 @@ fn counts(workers: usize, notes: usize, progress: Option<(u64, u64)>) -> ToCoord
         parameters: None,
         shares: false,
     };
-    ToCoordinator::Counts {
-        run: RUN,
-        series: 1,
-        counts: Box::new(Counts::default()),
-        progress,
-        notes: vec![note; notes],
-        ahead_ns: None,
-        notes_dropped: 0,
-        workers: vec![WorkerTimes::default(); workers],
-    }
+    let (counts, ahead_ns, notes_dropped) = (Box::default(), None, 0);
+    let (notes, workers) = (vec![note; notes], vec![WorkerTimes::default(); workers]);
+    ToCoordinator::Counts { run: RUN, series: 1, counts, progress, ahead_ns, notes, notes_dropped, workers }
 }
 
 #[test]

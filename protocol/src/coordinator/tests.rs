@@ -258,17 +258,8 @@ fn a_host_that_has_the_root_of_a_suspended_run_may_end_it() {
 fn counts(series: u64, executed: u64) -> ToCoordinator {
     let jobs = crate::Jobs { spawned: executed, executed, ..crate::Jobs::default() };
     let counts = Box::new(crate::Counts { jobs, busy: 1, ..crate::Counts::default() });
-    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-    ToCoordinator::Counts {
-        run: RUN,
-        series,
-        counts,
-        progress,
-        notes,
-        ahead_ns: None,
-        notes_dropped: 0,
-        workers,
-    }
+    let (progress, ahead_ns, notes, notes_dropped, workers) = (None, None, Vec::new(), 0, Vec::new());
+    ToCoordinator::Counts { run: RUN, series, counts, progress, ahead_ns, notes, notes_dropped, workers }
 }
 
 fn executed(grid: &Grid) -> u64 {

@@ -245,20 +245,10 @@ fn owners_that_never_agree_end_the_run() {
 
 fn count(grid: &mut Grid, link: LinkId, run: RunId, series: u64, work_s: u64) {
     let counts = Box::new(Counts { work_ns: work_s * 1_000_000_000, ..Counts::default() });
-    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-    grid.tell(
-        link,
-        ToCoordinator::Counts {
-            run,
-            series,
-            counts,
-            progress,
-            notes,
-            ahead_ns: None,
-            notes_dropped: 0,
-            workers,
-        },
-    );
+    let (progress, ahead_ns, notes, notes_dropped, workers) = (None, None, Vec::new(), 0, Vec::new());
+    let message =
+        ToCoordinator::Counts { run, series, counts, progress, ahead_ns, notes, notes_dropped, workers };
+    grid.tell(link, message);
 }
 
 #[test]
@@ -292,17 +282,9 @@ fn the_time_of_checks_counts_towards_the_limit_of_the_run() {
 
 fn count_busy(grid: &mut Grid, link: LinkId, run: RunId, busy: u32, work_s: u64) {
     let counts = Box::new(Counts { busy, workers: 1, work_ns: work_s * 1_000_000_000, ..Counts::default() });
-    let (progress, notes, workers) = (None, Vec::new(), Vec::new());
-    let message = ToCoordinator::Counts {
-        run,
-        series: 1,
-        counts,
-        progress,
-        notes,
-        ahead_ns: None,
-        notes_dropped: 0,
-        workers,
-    };
+    let (progress, ahead_ns, notes, notes_dropped, workers) = (None, None, Vec::new(), 0, Vec::new());
+    let message =
+        ToCoordinator::Counts { run, series: 1, counts, progress, ahead_ns, notes, notes_dropped, workers };
     grid.tell(link, message);
 }
 
