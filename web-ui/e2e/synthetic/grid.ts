@@ -181,7 +181,7 @@ export function runValue(number: number, seconds: number, executed: number): Run
       const running = isOver ? 0 : Math.round(all * 0.06);
       return { depth, running, done: all - running - (depth % 5), other: depth % 5 };
     }),
-    remaining: isOver || about.state !== 'running' || number === 6 ? null : { low_s: 70, likely_s: 104, high_s: 171 },
+    remaining: isOver || about.state !== 'running' || number === 6 ? null : { basis: 'progress', low_s: 70, likely_s: 104, high_s: 171 },
     remaining_why: isOver ? null : about.state === 'running' ? 'too few jobs of the upper levels have ended to say' : `the run is ${about.state}`,
     mean_busy: about.state === 'queued' ? null : isOver ? 41.2 : 33.1,
     critical_path: about.state === 'queued' ? [] : Array.from({ length: 9 }, (_, depth) => ({
