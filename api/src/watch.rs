@@ -128,11 +128,11 @@ pub struct Depth {
     pub other: u64,
 }
 
-/// How long a run may still take: a range, and the likely time within it. Nine of ten ranges contain the actual time.
+/// How long a run may still take: a range, as wide as earlier predictions for the run were wrong, and the likely time within it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct Remaining {
-    /// `progress` if it is estimated from the progress that the app reports, `jobs` if it is that of the jobs spawned so far, from what
-    /// hosts expect of them.
+    /// `progress` if it is estimated from the progress that the app reports. `jobs` if it is estimated from the jobs spawned so far: the
+    /// root may still spawn others.
     #[serde(default = "progress")]
     pub basis: String,
     /// The least time, in seconds.

@@ -88,7 +88,7 @@ pub fn long(progress: Progress) -> String {
     }
 }
 
-/// What a time left is that of, unless it is that of the whole run.
+/// Which jobs a time left is for, unless it is for the whole run.
 pub fn of_which_jobs(basis: &str) -> &'static str {
     if basis == "jobs" { " for the jobs spawned so far" } else { "" }
 }

@@ -8,8 +8,9 @@ const MOMENTS_MAX: usize = 256;
 const MOMENTS_MIN: usize = 8;
 /// From this share of the work on, not too little is done.
 const SHARE_MIN: f64 = 0.1;
-/// The recent pace is that of this share of the time so far, and of at least so many milliseconds.
+/// The pace is measured over the last part of the run: this share of its time so far.
 const RECENT_SHARE: f64 = 0.25;
+/// Minimum time over which it is measured, in milliseconds.
 const RECENT_MS_MIN: u32 = 2_000;
 /// The range is wider than past errors by this factor at either end.
 const MARGIN: f64 = 1.2;
@@ -28,7 +29,7 @@ struct Moment {
     /// Processor time so far, and that which was expected still to come, in seconds.
     done_s: f64,
     ahead_s: f64,
-    /// The time that was left at the pace of then, in seconds; none before there was one.
+    /// The time that was left, in seconds, at the pace of that time; none if nothing was being computed.
     left_s: Option<f64>,
 }
 
@@ -66,7 +67,7 @@ impl Forecasts {
         }
     }
 
-    /// Processor time in each second of late.
+    /// The processor time that hosts have spent in a second, on average over the last part of the run.
     fn pace(&self, now: &Moment) -> Option<f64> {
         let first = self.moments.first()?;
         let recent_ms = (f64::from(now.t_ms.saturating_sub(first.t_ms)) * RECENT_SHARE) as u32;
@@ -77,8 +78,8 @@ impl Forecasts {
         (seconds > 0.0 && pace > 0.0).then_some(pace)
     }
 
-    /// The remaining time, as a range around what the pace of late makes of the work that is ahead. What was predicted at each
-    /// past moment is compared with what is known now; the range covers these errors, in both directions.
+    /// The remaining time, as a range around the time that the work ahead takes at the present pace. What was predicted at each
+    /// past moment is compared with what is known now, and the range covers these errors, in both directions.
     ///
     /// # Errors
     /// Why no prediction can be made, in a sentence.
@@ -95,7 +96,7 @@ impl Forecasts {
         if last.done_s < SHARE_MIN * (last.done_s + last.ahead_s) {
             return not_known("too little is done");
         }
-        let Some(left_s) = last.left_s else { return not_known("nothing was computed of late") };
+        let Some(left_s) = last.left_s else { return not_known("nothing was computed in the last seconds") };
         // Earlier moments know too little to show how well later ones predict.
         let from_s = last.done_s / 2.0;
         let past = self.moments.iter().filter(|moment| moment.done_s >= from_s && moment.t_ms < last.t_ms);

@@ -16,6 +16,9 @@ pub const RESTARTED: &str = "the coordinator was started again and waits for its
 /// The end of the reason of a run whose root job waits at its host.
 pub const NOT_BEGUN: &str = " has the root job and has not begun it";
 
+/// Hosts report twice a second, so it is not known whether a shorter time was without the reason.
+const BETWEEN_MS_MAX: u32 = 500;
+
 /// Why nothing happens with a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waits {
@@ -71,9 +74,6 @@ pub struct Settles {
     /// The number of hosts that had taken part by then. What others report says nothing of the time in between.
     pub hosts: usize,
 }
-
-/// Hosts report twice a second, so it is not known whether a shorter time was without the reason.
-const BETWEEN_MS_MAX: u32 = 500;
 
 impl Chronicle {
     /// Why the run is and was idle. What was noted several times in a row for one reason is one time.

@@ -8,7 +8,7 @@ use std::sync::mpsc as threads;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost};
+use sateen_protocol::message::{JobNote, NoteKind, ToCoordinator, ToHost, WorkerTimes};
 use sateen_protocol::{Counts, Finished, JobTag, Outcome, RunState};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, oneshot};
@@ -20,6 +20,18 @@ use crate::chronicle::EventKind;
 use crate::clock::Clock;
 use crate::figures::Counted;
 use crate::links::Link;
+
+/// What a host reports of a run, without progress.
+fn report(
+    run: RunId,
+    series: u64,
+    counts: Counts,
+    notes: Vec<JobNote>,
+    workers: Vec<WorkerTimes>,
+) -> ToCoordinator {
+    let (counts, progress, ahead_ns, notes_dropped) = (Box::new(counts), None, None, 0);
+    ToCoordinator::Counts { run, series, counts, progress, ahead_ns, notes, notes_dropped, workers }
+}
 
 /// Longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -170,20 +182,8 @@ async fn answers_about_many_hosts_are_complete() {
             until(&link, |message| matches!(message, ToHost::StartRun { .. }).then_some(())).await;
         }
         bed.say(&link, ToCoordinator::Ready { run });
-        let counts = Box::new(Counts { workers: 1, busy: 1, work_ns: 1, ..Counts::default() });
-        let (notes, workers) = (Vec::new(), Vec::new());
-        let (progress, notes_dropped) = (None, 0);
-        let counted = ToCoordinator::Counts {
-            run,
-            series: 1,
-            counts,
-            progress,
-            notes,
-            ahead_ns: None,
-            notes_dropped,
-            workers,
-        };
-        bed.say(&link, counted);
+        let counts = Counts { workers: 1, busy: 1, work_ns: 1, ..Counts::default() };
+        bed.say(&link, report(run, 1, counts, Vec::new(), Vec::new()));
     }
     let live = timeout(PATIENCE, async {
         loop {
@@ -320,21 +320,7 @@ async fn runs_record_a_pause_and_its_end() {
         parameters: None,
         shares: false,
     };
-    let (counts, progress, notes, notes_dropped, workers) =
-        (Box::default(), None, vec![begun], 0, Vec::new());
-    bed.say(
-        &one,
-        ToCoordinator::Counts {
-            run,
-            series: 1,
-            counts,
-            progress,
-            notes,
-            ahead_ns: None,
-            notes_dropped,
-            workers,
-        },
-    );
+    bed.say(&one, report(run, 1, Counts::default(), vec![begun], Vec::new()));
     let paused = Some("its user works".to_owned());
     bed.say(&one, ToCoordinator::Paused { reason: paused.clone() });
     bed.say(&one, ToCoordinator::Leaving);

@@ -19,6 +19,11 @@ impl Children {
         self.jobs.len() - self.free_numbers.len()
     }
 
+    /// How many numbers there are, in use or not.
+    pub fn numbers(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// Keeps an exposed job; returns its number.
     pub fn add(&mut self, job: Arc<Job>) -> u32 {
         match self.free_numbers.pop() {

@@ -127,6 +127,9 @@ fn look_ahead(store: &mut StoreContextMut<'_, Guest>) {
         }
         return;
     }
+    if !guest.kinds.outlook.is_due(guest.children.numbers()) {
+        return;
+    }
     let (exposed, open) = guest.children.by_depth();
     let latent = *guest.kinds.latent.by_depth();
     let sight = Sight { latent, exposed, open, depth, work: guest.clock.own_work() };

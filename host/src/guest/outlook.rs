@@ -11,6 +11,11 @@ use std::time::Duration;
 use super::trend::Trend;
 use crate::scheduler::{DEPTHS, Forecast};
 
+/// More exposed children are counted less often: their records are all over the memory.
+const FEW_CHILDREN: usize = 256;
+/// Heartbeats between two such counts.
+const HEARTBEATS_BETWEEN: u32 = 32;
+
 /// What a heartbeat sees of an instance.
 pub struct Sight {
     /// Latent jobs by the depth of their spawn.
@@ -36,6 +41,8 @@ pub struct Outlook {
     awaits: Option<u32>,
     /// What the forecast was told last, in nanoseconds.
     told_ns: u64,
+    /// Heartbeats since the last look.
+    age: u32,
 }
 
 /// The jobs that were spawned from one depth of in-place calls.
@@ -83,11 +90,17 @@ impl Level {
 }
 
 impl Outlook {
+    /// Whether to look at this heartbeat, with room for so many exposed children.
+    pub fn is_due(&mut self, children: usize) -> bool {
+        self.age += 1;
+        children <= FEW_CHILDREN || self.age >= HEARTBEATS_BETWEEN
+    }
+
     /// Notes what is seen. The instance's job has this `depth` below the run's root. If the root spawns more when all jobs that it had
     /// spawned have ended, nobody can tell how often it will do so.
     pub fn look(&mut self, sight: &Sight, depth: u32, forecast: &Forecast) {
         let new_ns = nanoseconds(sight.work.saturating_sub(self.seen));
-        self.seen = sight.work;
+        (self.seen, self.age) = (sight.work, 0);
         let deepest = sight.depth.min(DEPTHS - 1);
         let mut changed = None;
         for at in 0..=deepest {
@@ -186,7 +199,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Latent jobs at these depths, in a guest that has worked for so many milliseconds.
+    /// A guest after `work_ms` of work. `latent` has its latent jobs at each depth.
     fn sight(latent: &[u32], depth: usize, work_ms: u32) -> Sight {
         let mut all = [0; DEPTHS];
         all[..latent.len()].copy_from_slice(latent);
@@ -299,6 +312,21 @@ mod tests {
         assert_eq!(ahead_ms(&forecast), 7.0);
         outlook.look(&sight(&[], 0, 30), 5, &forecast);
         assert_eq!(ahead_ms(&forecast), 0.0);
+    }
+
+    #[test]
+    fn many_children_are_looked_at_now_and_then() {
+        let (mut outlook, forecast) = (Outlook::default(), Forecast::default());
+        assert!((0..9).all(|_| outlook.is_due(FEW_CHILDREN)));
+        outlook.look(&sight(&[1], 0, 1), 0, &forecast);
+        let looks = (0..10 * HEARTBEATS_BETWEEN).filter(|_| {
+            let is_due = outlook.is_due(FEW_CHILDREN + 1);
+            if is_due {
+                outlook.look(&sight(&[1], 0, 1), 0, &forecast);
+            }
+            is_due
+        });
+        assert_eq!(looks.count(), 10);
     }
 
     #[test]

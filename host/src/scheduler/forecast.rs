@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Deeper jobs count as having this depth.
+/// Depths that are told apart. Deeper jobs count as the deepest.
 pub const DEPTHS: usize = 64;
 
 /// The expected work, and the means from which it is estimated.
@@ -34,16 +34,20 @@ impl Default for Forecast {
 }
 
 impl Forecast {
+    fn ended(&self, depth: u32) -> &Ended {
+        &self.ended[(depth as usize).min(DEPTHS - 1)]
+    }
+
     /// Jobs of this depth below the root have ended, which took `work` together, with their descendants.
     pub fn note(&self, depth: u32, jobs: u64, work: Duration) {
-        let Some(ended) = self.ended.get(depth as usize) else { return };
+        let ended = self.ended(depth);
         ended.work_ns.fetch_add(u64::try_from(work.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         ended.jobs.fetch_add(jobs, Relaxed);
     }
 
     /// The mean work of jobs of this depth, in nanoseconds.
     pub fn mean_ns(&self, depth: u32) -> Option<f64> {
-        let ended = self.ended.get(depth as usize)?;
+        let ended = self.ended(depth);
         let jobs = ended.jobs.load(Relaxed);
         (jobs > 0).then(|| ended.work_ns.load(Relaxed) as f64 / jobs as f64)
     }
@@ -88,10 +92,8 @@ mod tests {
         let forecast = Forecast::default();
         forecast.note(3, 1, Duration::from_nanos(100));
         forecast.note(3, 3, Duration::from_nanos(500));
-        forecast.note(u32::MAX, 1, Duration::MAX);
-        assert_eq!(
-            (forecast.mean_ns(3), forecast.mean_ns(2), forecast.mean_ns(u32::MAX)),
-            (Some(150.0), None, None)
-        );
+        forecast.note(u32::MAX, 2, Duration::from_nanos(10));
+        let means = [3, 2, 63, u32::MAX].map(|depth| forecast.mean_ns(depth));
+        assert_eq!(means, [Some(150.0), None, Some(5.0), Some(5.0)]);
     }
 }

@@ -4,13 +4,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::forecast::DEPTHS;
+
 /// A spawner that may hear from other jobs does not call a job of this length in place. An instance costs some
 /// 30 µs.
 const LONG: Duration = Duration::from_millis(4);
 /// A job is worth handing over if it takes at least this many times the cost of doing so.
 const WORK_A_COST: u32 = 8;
-/// Deeper jobs count as having this depth.
-const DEPTHS: usize = 64;
 
 /// The running mean of the work of jobs that had an instance of their own, including their descendants. Trees
 /// are irregular, but of all free information, the depth says most about a job.

@@ -39,7 +39,7 @@ use crate::store::sql::{self, RunRow};
 use known::Known;
 
 /// Why the time left of a run is not known if it does not trust its hosts.
-const CHECKED: &str = "not known: its result is checked as well, and how long that takes is not known";
+const CHECKED: &str = "not known: its result will be checked, and nobody can tell how long that takes";
 
 pub use list::{list, newest};
 

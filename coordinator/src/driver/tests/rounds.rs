@@ -48,23 +48,13 @@ impl Paced {
 
     fn count(&mut self, executed: u64) {
         let jobs = Jobs { executed, ..Jobs::default() };
-        let counts = Box::new(Counts { jobs, workers: 2, busy: 2, work_ns: 1, ..Counts::default() });
+        let counts = Counts { jobs, workers: 2, busy: 2, work_ns: 1, ..Counts::default() };
         self.report(1, counts, Vec::new());
     }
 
     /// The host reports.
-    fn report(&mut self, series: u64, counts: Box<Counts>, workers: Vec<WorkerTimes>) {
-        let (progress, notes, notes_dropped) = (None, Vec::new(), 0);
-        self.say(ToCoordinator::Counts {
-            run: RUN,
-            series,
-            counts,
-            progress,
-            notes,
-            ahead_ns: None,
-            notes_dropped,
-            workers,
-        });
+    fn report(&mut self, series: u64, counts: Counts, workers: Vec<WorkerTimes>) {
+        self.say(report(RUN, series, counts, Vec::new(), workers));
     }
 
     fn rate(&self) -> Option<f64> {
@@ -146,7 +136,7 @@ async fn a_host_has_its_workers_from_the_start() {
     paced.count(100);
     assert_eq!(seen(&paced), (vec![2], 2, 2));
     // It begins anew, as after a pause.
-    let counts = Box::new(Counts { steal_requests: 1, ..Counts::default() });
+    let counts = Counts { steal_requests: 1, ..Counts::default() };
     paced.report(2, counts, Vec::new());
     assert_eq!(seen(&paced), (vec![2], 2, 2));
 }
@@ -227,7 +217,7 @@ async fn a_run_whose_root_host_does_not_answer_says_so_and_since_when() {
         paced.driver.time_out();
     }
     let report = |paced: &mut Paced| {
-        let counts = Box::new(Counts { workers: 2, busy: 1, work_ns: 1, ..Counts::default() });
+        let counts = Counts { workers: 2, busy: 1, work_ns: 1, ..Counts::default() };
         let workers = vec![WorkerTimes { work_ms: 400, ..WorkerTimes::default() }];
         paced.report(1, counts, workers);
     };
@@ -276,19 +266,9 @@ async fn a_run_waits_for_a_host_with_its_jobs_that_does_not_answer_whatever_it_r
     paced.say(ToCoordinator::Ready { run: RUN });
     let report = |paced: &mut Paced, link: &Arc<Link>, notes: Vec<JobNote>| {
         paced.link = Arc::clone(link);
-        let counts = Box::new(Counts { workers: 2, ..Counts::default() });
+        let counts = Counts { workers: 2, ..Counts::default() };
         let workers = vec![WorkerTimes { steal_ms: 400, ..WorkerTimes::default() }];
-        let (progress, notes_dropped) = (None, 0);
-        paced.say(ToCoordinator::Counts {
-            run: RUN,
-            series: 1,
-            counts,
-            progress,
-            notes,
-            ahead_ns: None,
-            notes_dropped,
-            workers,
-        });
+        paced.say(report(RUN, 1, counts, notes, workers));
     };
     let waits = |paced: &Paced| {
         let live = paced.driver.live(RUN, &waits::Reasons::default()).expect("it is not over");
@@ -340,7 +320,7 @@ async fn what_a_host_does_is_not_known_until_it_has_reported_it() {
         let rows: Vec<_> = run.figures.by_host.iter().map(|row| row.busy).collect();
         (rows, hosts.iter().map(|host| host.busy).collect::<Vec<_>>())
     };
-    let report = |paced: &mut Paced| paced.report(1, Box::default(), Vec::new());
+    let report = |paced: &mut Paced| paced.report(1, Counts::default(), Vec::new());
     let both = |busy: Option<u32>| (vec![busy], vec![busy]);
     report(&mut paced);
     assert_eq!(seen(&mut paced).await, both(None));
