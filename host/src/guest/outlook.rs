@@ -255,14 +255,14 @@ mod tests {
     #[test]
     fn jobs_that_take_longer_and_longer_continue_to_do_so() {
         let (mut outlook, forecast) = (Outlook::default(), Forecast::default());
-        // Of 1, 2, 4 … 512 ms.
+        // Of 8, 16, 32 … 4096 ms.
         let mut work_ms = 0;
         for begun in 0..=6 {
             outlook.look(&sight(&[9 - begun], 1, work_ms), 0, &forecast);
-            work_ms += 1 << begun;
+            work_ms += 8 << begun;
         }
         // The seventh has begun.
-        let left = f64::from(128 + 256 + 512);
+        let left = f64::from(1024 + 2048 + 4096);
         assert!((0.9 * left..1.1 * left).contains(&ahead_ms(&forecast)), "{} of {left}", ahead_ms(&forecast));
     }
 

@@ -1,11 +1,11 @@
 // Made from the types of the API; see api/src.
 /**
- * How long a run may still take: a range, and the likely time within it. Nine of ten ranges contain the actual time.
+ * How long a run may still take: a range, as wide as earlier predictions for the run were wrong, and the likely time within it.
  */
 export type Remaining = { 
 /**
- * `progress` if it is estimated from the progress that the app reports, `jobs` if it is that of the jobs spawned so far, from what
- * hosts expect of them.
+ * `progress` if it is estimated from the progress that the app reports. `jobs` if it is estimated from the jobs spawned so far: the
+ * root may still spawn others.
  */
 basis: string, 
 /**
