@@ -22,7 +22,19 @@ pub fn command<I: AsRef<OsStr>>(
 ) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        if is_of_this_package(&name) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether cargo has set the variable to tell xtask about its own package. Build scripts depend on some of these (ring's does), and
+/// would run again whenever `cargo build` follows `cargo xtask`.
+fn is_of_this_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
 /// `cargo` with `arguments`.
@@ -69,4 +81,18 @@ fn shown(command: &Command) -> String {
         path.strip_prefix(root()).unwrap_or(path).to_string_lossy().into_owned()
     });
     std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_do_not_hear_of_this_package() {
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some(), "these tests are run by cargo");
+        let heard = command("env", [] as [&str; 0]).output().expect("`env` runs");
+        let heard = String::from_utf8_lossy(&heard.stdout);
+        assert!(heard.contains("PATH="), "{heard}");
+        assert!(!heard.contains("CARGO_PKG_") && !heard.contains("CARGO_MANIFEST_"), "{heard}");
+    }
 }

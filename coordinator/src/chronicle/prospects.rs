@@ -13,15 +13,16 @@ pub struct Prospects {
 }
 
 impl Prospects {
-    /// The remaining time; `reported` is the newest progress.
+    /// The remaining time; `reported` is the newest progress. If the app reports any, the jobs are not asked: they know only what has
+    /// been spawned, and would say less.
     ///
     /// # Errors
     /// Why no prediction can be made, in a sentence.
     pub fn remaining(&self, now_ms: u32, reported: Option<(u64, u64)>) -> Result<Remaining, String> {
-        self.pace.remaining(now_ms, reported).or_else(|why| {
-            let of_jobs = self.forecasts.remaining(now_ms);
-            if reported.is_some() { of_jobs.map_err(|_| why) } else { of_jobs }
-        })
+        match reported {
+            Some(_) => self.pace.remaining(now_ms, reported),
+            None => self.forecasts.remaining(now_ms),
+        }
     }
 }
 
@@ -31,21 +32,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_app_reports_comes_before_what_hosts_expect() {
+    fn what_the_app_reports_is_asked_alone() {
         let mut prospects = Prospects::default();
         let of_nothing = prospects.remaining(0, None).expect_err("nothing is known");
         assert!(of_nothing.contains("hosts"), "{of_nothing}");
-        let of_progress = prospects.remaining(0, Some((1, 9))).expect_err("too little is known");
-        assert!(of_progress.contains("the app"), "{of_progress}");
-        let basis = |prospects: &Prospects, done: u64| {
-            prospects.remaining(50_000, Some((done, 100))).map(|remaining| remaining.basis)
-        };
         for t_s in 0..=50 {
             let ahead_ns = (100 - u64::from(t_s)) * 1_000_000_000;
             prospects.forecasts.add(t_s * 1000, u64::from(t_s) * 1_000_000_000, Some(ahead_ns));
         }
-        assert_eq!(basis(&prospects, 50), Ok(Basis::Jobs));
+        let basis = |prospects: &Prospects, reported: Option<(u64, u64)>| {
+            prospects.remaining(50_000, reported).map(|remaining| remaining.basis)
+        };
+        assert_eq!(basis(&prospects, None), Ok(Basis::Jobs));
+        let of_progress = basis(&prospects, Some((50, 100))).expect_err("too little was reported");
+        assert!(of_progress.contains("the app"), "{of_progress}");
         (0..=50).for_each(|t_s| prospects.pace.add(t_s * 1000, t_s.into(), 100));
-        assert_eq!(basis(&prospects, 50), Ok(Basis::Progress));
+        assert_eq!(basis(&prospects, Some((50, 100))), Ok(Basis::Progress));
     }
 }

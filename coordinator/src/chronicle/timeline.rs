@@ -10,6 +10,7 @@ use sateen_protocol::message::WorkerTimes;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{TIMELINE_BUCKETS_MAX, TIMELINE_WORKERS_MAX};
+pub use lane::LastReport;
 use lane::{Added, KINDS, Lane, NOT_THERE, kinds, mean};
 pub use totals::Totals;
 
@@ -59,23 +60,6 @@ pub struct Timeline {
     /// When a host first got the root job: nobody computed before. Events have it after a restart.
     #[serde(skip)]
     begun_ms: Option<u32>,
-}
-
-/// The last report of a worker. All stretches are many bytes and are saved only now and then; this is saved each time,
-/// like what hosts have counted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LastReport {
-    host: u32,
-    worker: u16,
-    series: Option<u64>,
-    t_ms: u32,
-    times: [u64; KINDS],
-}
-
-impl LastReport {
-    fn of((host, worker): (u32, u16), lane: &Lane) -> Self {
-        Self { host, worker, series: lane.series, t_ms: lane.last_ms, times: lane.last }
-    }
 }
 
 /// A worker's row in the part that is shown.
@@ -166,6 +150,13 @@ impl Timeline {
         let is_known = !self.lanes.is_empty() && self.lanes.len() < TIMELINE_WORKERS_MAX;
         let busy = self.busy.values().filter(|(last_ms, _)| *last_ms >= t_ms).map(|(_, busy)| busy);
         is_known.then(|| busy.fold(0.0, |sum, busy| sum + busy)).filter(|sum| !sum.is_nan())
+    }
+
+    /// The moment until which all hosts at work have told what they did. Those without a report since `silent_ms` are not waited for;
+    /// if no host has reported since then, it is that moment.
+    pub fn told_until(&self, silent_ms: u32) -> u32 {
+        let last = self.busy.values().map(|(last_ms, _)| *last_ms);
+        last.filter(|last_ms| *last_ms >= silent_ms).min().unwrap_or(silent_ms)
     }
 
     /// Whether it has all workers.

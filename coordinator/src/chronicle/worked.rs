@@ -53,17 +53,20 @@ impl Worked {
 }
 
 impl Chronicle {
-    /// The progress over time. What checks of results took is in no timeline. The newest points, of which reports are still to come, and those of runs with more workers than
-    /// the timeline has, have the workers that were known to compute then.
+    /// The progress over time, as far as all hosts have told of it, and what checks took in addition. For more workers than the
+    /// timeline has, those that were known to compute at the time.
     pub fn points_with(&self, worked: &Worked) -> Vec<Point> {
         let mut points = self.points().to_vec();
         if !self.timeline.is_complete() {
             return points;
         }
-        let until_ms = if self.is_over { u32::MAX } else { self.now_ms().saturating_sub(SILENT_MS) };
+        if !self.is_over {
+            let until_ms = self.timeline.told_until(self.now_ms().saturating_sub(SILENT_MS));
+            points.retain(|point| point.t_ms <= until_ms);
+        }
         let mut from_ms = self.first_from_ms();
         for (point, checking) in points.iter_mut().zip(self.series.checking()) {
-            if !point.busy.is_nan() && point.t_ms <= until_ms {
+            if !point.busy.is_nan() {
                 point.busy = (worked.mean(from_ms, point.t_ms) + checking).min(point.workers);
             }
             from_ms = point.t_ms;

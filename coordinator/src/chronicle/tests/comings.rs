@@ -294,9 +294,47 @@ fn the_chart_of_busy_workers_has_what_was_reported_late() {
     assert!(sampled.iter().sum::<f32>() < 9.0, "{sampled:?}");
     let told = busy(&chronicle.points_with(&worked));
     assert_eq!(told.len(), sampled.len());
-    let (settled, newest) = told.split_at(told.len() - 3);
-    assert!(settled.iter().all(|busy| *busy > 0.95), "{told:?}");
-    assert_eq!(newest, &sampled[sampled.len() - 3..]);
+    assert!(told.iter().all(|busy| *busy > 0.95), "{told:?}");
+}
+
+/// The newest points of a live chart fell whenever some hosts had reported and others had not.
+#[test]
+fn the_chart_of_busy_workers_ends_where_all_hosts_have_reported() {
+    let set = clock();
+    set(0);
+    let chronicle = Mutex::new(Chronicle::new(SUBMITTED_MS));
+    let report = |of: u64, t_ms: u32| {
+        set(t_ms.into());
+        let times = WorkerTimes { work_ms: t_ms.into(), ..WorkerTimes::default() };
+        chronicle.lock().expect("it is whole").activity(host(of), 1, &[times]);
+    };
+    let points = |t_ms: u32| {
+        set(t_ms.into());
+        let worked = Worked::of(&chronicle);
+        chronicle.lock().expect("it is whole").points_with(&worked)
+    };
+    for step in 0..=16_u32 {
+        let t_ms = 500 * step;
+        report(1, t_ms);
+        // The other reports once a second.
+        if step % 2 == 0 {
+            report(2, t_ms);
+        }
+        let mut chronicle = chronicle.lock().expect("it is whole");
+        let busy = chronicle.busy().expect("there are few workers");
+        chronicle.sample(Sample { t_ms, busy, workers: 2, ..Sample::default() }, None, None);
+        drop(chronicle);
+        let shown = points(t_ms);
+        assert!(shown.iter().all(|point| point.busy > 1.9), "{t_ms}: {shown:?}");
+        assert_eq!(shown.last().map_or(0, |last| last.t_ms), t_ms / 1000 * 1000);
+    }
+    // The other is silent from here on, and is not waited for.
+    for step in 17..=30_u32 {
+        report(1, 500 * step);
+        let mut chronicle = chronicle.lock().expect("it is whole");
+        chronicle.sample(Sample { t_ms: 500 * step, busy: 1.0, workers: 2, ..Sample::default() }, None, None);
+    }
+    assert_eq!(points(15_000).last().map(|last| last.t_ms), Some(15_000));
 }
 
 /// A run whose result was being checked looked idle on its chart.

@@ -24,6 +24,23 @@ pub struct Lane {
     pub shares: Vec<[f32; KINDS]>,
 }
 
+/// The last report of a worker. All stretches are many bytes and are saved only now and then; this is saved each time,
+/// like what hosts have counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastReport {
+    pub host: u32,
+    pub worker: u16,
+    pub series: Option<u64>,
+    pub t_ms: u32,
+    pub times: [u64; KINDS],
+}
+
+impl LastReport {
+    pub fn of((host, worker): (u32, u16), lane: &Lane) -> Self {
+        Self { host, worker, series: lane.series, t_ms: lane.last_ms, times: lane.last }
+    }
+}
+
 /// What a report has changed.
 #[derive(Debug, Clone, Copy)]
 pub struct Added {
