@@ -256,7 +256,7 @@ pub fn compile(
                  are for this machine alone"
             }
         };
-        return Err(Failure { code: APP_FAILED, message: message.to_owned(), backtrace: Vec::new() });
+        return Err(Failure::new(APP_FAILED, message));
     }
     let module =
         told.module.ok_or_else(|| Failure::usage("cargo made no module; is the crate-type cdylib?"))?;

@@ -127,6 +127,7 @@ pub fn deliver(wanted: Wanted<'_>, about: &About, result: Result<Given<'_>, Fail
                 object["error"] = json!({
                     "message": failure.message,
                     "exit_code": failure.code,
+                    "job": failure.job,
                     "backtrace": failure.backtrace,
                 });
                 // The exit code is the run's, also without a reader.

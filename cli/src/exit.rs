@@ -11,6 +11,8 @@ use sateen_host::RunError;
 pub struct Failure {
     pub code: u8,
     pub message: String,
+    /// The job that failed, if one did.
+    pub job: Option<String>,
     /// The guest's stack, if there is one; shown on request.
     pub backtrace: Vec<String>,
 }
@@ -23,14 +25,19 @@ pub const UNVERIFIED: u8 = 5;
 pub const CANCELLED: u8 = 130;
 
 impl Failure {
+    /// A failure that is not that of a job.
+    pub fn new(code: u8, message: impl Display) -> Self {
+        Self { code, message: message.to_string(), job: None, backtrace: Vec::new() }
+    }
+
     /// Wrong usage or bad input.
     pub fn usage(message: impl Display) -> Self {
-        Self { code: USAGE, message: message.to_string(), backtrace: Vec::new() }
+        Self::new(USAGE, message)
     }
 
     /// The reader of stdout has closed it and needs no more, as `head` does. The command ends without an error.
     pub fn reader_gone() -> Self {
-        Self { code: 0, message: String::new(), backtrace: Vec::new() }
+        Self::new(0, "")
     }
 
     fn is_reader_gone(&self) -> bool {
@@ -67,11 +74,11 @@ impl From<RunError> for Failure {
             RunError::Cancelled => CANCELLED,
             RunError::Host(_) => GRID,
         };
-        let backtrace = match &error {
-            RunError::Job(failure) => failure.backtrace.clone(),
-            _ => Vec::new(),
+        let (job, backtrace) = match &error {
+            RunError::Job(failure) => (Some(failure.job.clone()), failure.backtrace.clone()),
+            _ => (None, Vec::new()),
         };
-        Self { code, message: error.to_string(), backtrace }
+        Self { code, message: error.to_string(), job, backtrace }
     }
 }
 

@@ -224,10 +224,8 @@ fn write_stdout(bytes: &[u8]) -> Result<(), Failure> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::reader_gone()),
-        Err(error) => Err(Failure {
-            code: GRID,
-            message: format!("the result cannot be written to stdout: {}", explained(&error)),
-            backtrace: Vec::new(),
-        }),
+        Err(error) => {
+            Err(Failure::new(GRID, format!("the result cannot be written to stdout: {}", explained(&error))))
+        }
     }
 }

@@ -75,17 +75,14 @@ pub fn test(flags: &Flags) -> Result<(), Failure> {
     if failed.is_empty() {
         return Ok(());
     }
-    Err(Failure {
-        code: APP_FAILED,
-        message: format!(
-            "{} of {} tests do not give everywhere what they give on this machine: {}{}",
-            failed.len(),
-            names.len(),
-            failed.join(", "),
-            hint(&found)
-        ),
-        backtrace: Vec::new(),
-    })
+    let message = format!(
+        "{} of {} tests do not give everywhere what they give on this machine: {}{}",
+        failed.len(),
+        names.len(),
+        failed.join(", "),
+        hint(&found)
+    );
+    Err(Failure::new(APP_FAILED, message))
 }
 
 /// How the values of a test compare.
@@ -152,11 +149,7 @@ fn natively(manifest: &Path, flags: &Flags, folder: &Path) -> Result<(), Failure
     if status.success() {
         return Ok(());
     }
-    Err(Failure {
-        code: APP_FAILED,
-        message: "the app's tests fail on this machine".to_owned(),
-        backtrace: Vec::new(),
-    })
+    Err(Failure::new(APP_FAILED, "the app's tests fail on this machine"))
 }
 
 /// The module with the tests, ready to run.

@@ -88,11 +88,7 @@ pub fn login(flags: &Login) -> Result<(), Failure> {
     let client = Client::with(url, &credentials)?;
     let me: Me = client.read(&client.get("/api/v1/me")?)?;
     let saved = StoredCredentials::of(url, &credentials).save(&path);
-    saved.map_err(|error| Failure {
-        code: GRID,
-        message: refused(&path.display(), &error),
-        backtrace: Vec::new(),
-    })?;
+    saved.map_err(|error| Failure::new(GRID, refused(&path.display(), &error)))?;
     match me.token {
         Some(token) => {
             let until = token
@@ -123,11 +119,7 @@ fn authority(flags: &Login, url: &str, host: &str, path: &Path) -> Result<Option
     }
     let port = url.parse::<Uri>().ok().and_then(|uri| uri.port_u16()).unwrap_or(HTTPS_PORT);
     let fetched = fetch_authority(host, port, pin, FETCH_MAX);
-    fetched.map(Some).map_err(|error| Failure {
-        code: GRID,
-        message: error.to_string(),
-        backtrace: Vec::new(),
-    })
+    fetched.map(Some).map_err(|error| Failure::new(GRID, error))
 }
 
 /// Reads a token from the terminal, which does not show it; from stdin if that is something else.
@@ -164,8 +156,6 @@ pub fn logout(flags: &Logout) -> Result<(), Failure> {
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(none()),
-        Err(error) => {
-            Err(Failure { code: GRID, message: refused(&path.display(), &error), backtrace: Vec::new() })
-        }
+        Err(error) => Err(Failure::new(GRID, refused(&path.display(), &error))),
     }
 }

@@ -52,7 +52,8 @@ pub fn failure(run: &Run) -> Option<Failure> {
         }
         _ => return None,
     };
-    Some(Failure { code, message, backtrace })
+    let job = run.figures.error.as_ref().and_then(|error| error.job.clone());
+    Some(Failure { code, message, job, backtrace })
 }
 
 fn about(run: &Run) -> About {

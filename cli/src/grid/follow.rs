@@ -116,7 +116,7 @@ fn detach_on_interrupt(run: u64, as_json: bool) -> Result<(), Failure> {
         if as_json {
             let object = json!({
                 "run": run, "result": null,
-                "error": { "message": message, "exit_code": CANCELLED, "backtrace": [] },
+                "error": { "message": message, "exit_code": CANCELLED, "job": null, "backtrace": [] },
             });
             let _ = print_json(&object);
         }

@@ -31,9 +31,7 @@ impl Refusal {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Unreachable(message) | Refusal::Busy(message, _) => {
-                Self { code: GRID, message, backtrace: Vec::new() }
-            }
+            Refusal::Unreachable(message) | Refusal::Busy(message, _) => Self::new(GRID, message),
             Refusal::Answered(status, message) => {
                 let of_grid = status.is_server_error()
                     || matches!(
@@ -44,7 +42,7 @@ impl From<Refusal> for Failure {
                             | StatusCode::TOO_MANY_REQUESTS
                     );
                 let code = if of_grid { GRID } else { USAGE };
-                Self { code, message, backtrace: Vec::new() }
+                Self::new(code, message)
             }
         }
     }

@@ -34,7 +34,7 @@ impl Client {
     /// The failure that follows from `what`, which a coordinator of another release can cause.
     pub fn other_release(&self, what: &str) -> Failure {
         let message = format!("{what}; {}", comparison(self.release().as_ref(), &own()));
-        Failure { code: GRID, message, backtrace: Vec::new() }
+        Failure::new(GRID, message)
     }
 
     /// Adds to the refusal of a submission that the coordinator cannot read which of the two must be updated.

@@ -12,6 +12,8 @@ const SHARE_MIN: f64 = 0.2;
 const RECENT_SHARE: f64 = 0.25;
 /// Minimum time over which it is measured, in milliseconds.
 const RECENT_MS_MIN: u32 = 2_000;
+/// Of the work done now, what was done at moments since which the work ahead shows how it falls.
+const FALL_FROM: std::ops::RangeInclusive<f64> = 0.4..=0.8;
 /// The range is wider than past errors by this factor at either end.
 const MARGIN: f64 = 1.25;
 /// Maximum ratio of a range's ends; a wider range is useless.
@@ -78,6 +80,17 @@ impl Forecasts {
         (seconds > 0.0 && pace > 0.0).then_some(pace)
     }
 
+    /// The time to the end over the time that the work ahead takes, if that work goes on falling as it has fallen since past
+    /// moments: minimum and maximum. For each second of work, it falls by less than a second where jobs spawn others that nobody
+    /// expected. Not known if it has not fallen.
+    fn falls(&self, now: &Moment) -> Option<(f64, f64)> {
+        let from = self.moments.iter().filter(|moment| FALL_FROM.contains(&(moment.done_s / now.done_s)));
+        from.map(|moment| (now.done_s - moment.done_s) / (moment.ahead_s - now.ahead_s))
+            .try_fold((1.0_f64, 1.0_f64), |(least, most), fall| {
+                (fall.is_finite() && fall > 0.0).then(|| (least.min(fall), most.max(fall)))
+            })
+    }
+
     /// The remaining time, as a range around the time that the work ahead takes at the present pace. What was predicted at each
     /// past moment is compared with what is known now, and the range covers these errors, in both directions.
     ///
@@ -121,6 +134,11 @@ impl Forecasts {
                 "predictions made earlier in the run would have been wrong by up to a factor of {wrong:.1}"
             );
             return not_known(&why);
+        }
+        let (shortest, longest) = self.falls(&last).unwrap_or((0.0, f64::INFINITY));
+        let (low, high) = (low.min(shortest / MARGIN), high.max(longest * MARGIN));
+        if high > WIDEST * low {
+            return not_known("jobs spawn others that nobody expected");
         }
         let since_s = f64::from(now_ms.saturating_sub(last.t_ms)) / 1000.0;
         let left =
@@ -200,6 +218,19 @@ mod tests {
             expected_s
         });
         assert!(why(&growing, now_ms).contains("wrong by up to a factor of"));
+    }
+
+    #[test]
+    fn jobs_that_spawn_more_than_expected_widen_the_range_or_end_it() {
+        // Predictions agree with one another, and are too low by the same factor all the time.
+        let (low, now_ms) = forecasts(200.0, 0.5, |left_s| 0.65 * left_s);
+        let left = low.remaining(now_ms).expect("known");
+        assert!(left.low_s < 50.0 && left.high_s > 50.0, "{left:?}");
+        let (lower, now_ms) = forecasts(200.0, 0.5, |left_s| 0.3 * left_s);
+        assert!(lower.remaining(now_ms).is_err());
+        // What is done is replaced by what jobs spawn, since a short time.
+        let (replaced, now_ms) = forecasts(200.0, 0.5, |left_s| left_s.max(125.0));
+        assert!(why(&replaced, now_ms).contains("spawn others"));
     }
 
     #[test]

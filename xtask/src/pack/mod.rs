@@ -1,5 +1,5 @@
 //! `cargo xtask dist`: an archive for Linux that needs nothing else: static programs, apps, the SDK, man pages,
-//! completions, units, licences and a bill of materials.
+//! completions, units, licences and a bill of materials; and a wheel for Python with the programs and the apps.
 //!
 //! So that two builds of one commit can make the same bytes, paths are mapped to fixed ones, and the archive has sorted
 //! entries of one owner and one time, that of the commit (`SOURCE_DATE_EPOCH` overrides it). The tests compare what is
@@ -11,6 +11,7 @@ mod packages;
 mod sbom;
 mod sdk;
 mod staging;
+mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ const BINARIES: [&str; 3] = ["sateen", "sateen-host", "sateen-coordinator"];
 /// Maximum size of the programs together, in bytes.
 const PROGRAMS_BYTES_MAX: usize = 40_000_000;
 
-/// Builds everything and packs it. The archive's path goes to stdout.
+/// Builds everything, and packs the archive and the wheel. The archive's path goes to stdout.
 #[expect(clippy::print_stdout, reason = "it is the task's result")]
 pub fn dist() -> Result<()> {
     wasm_target()?;
@@ -82,6 +83,9 @@ pub fn dist() -> Result<()> {
     let line = format!("{}  {name}.tar.gz\n", archive::sha256(&bytes));
     write(&folder.join(format!("{name}.tar.gz.sha256")), line.as_bytes())?;
     eprintln!("{} files, {:.1} MB packed", staging.files.len(), bytes.len() as f64 / 1e6);
+    let (wheel, bytes) = wheel::pack(packages.version(), &staging.files)?;
+    write(&folder.join(&wheel), &bytes)?;
+    eprintln!("{wheel}, {:.1} MB", bytes.len() as f64 / 1e6);
     println!("{}", packed.display());
     Ok(())
 }

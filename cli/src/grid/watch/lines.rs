@@ -35,7 +35,7 @@ pub fn print_all(
                 let what = what?;
                 match &what {
                     News::Away(why) if away.get_or_insert_with(Instant::now).elapsed() > AWAY_MAX => {
-                        return Err(Failure { code: GRID, message: why.clone(), backtrace: Vec::new() });
+                        return Err(Failure::new(GRID, why));
                     }
                     News::Away(_) => {}
                     _ => away = None,

@@ -114,7 +114,7 @@ fn screen_bar(done: u64, total: u64, columns: usize) -> String {
 
 fn interrupted() -> Failure {
     let message = "the watch is over; the run or grid continues".to_owned();
-    Failure { code: CANCELLED, message, backtrace: Vec::new() }
+    Failure::new(CANCELLED, message)
 }
 
 /// The exit code is the run's, if it is over.

@@ -1,7 +1,7 @@
-"""Submit runs to a Sateen grid, and collect their results.
+"""Run apps of Sateen on this machine, or submit them to a grid and collect their results.
 
-`Client` is for ordinary programs and notebooks, `AsyncClient` for asyncio. Both speak the HTTP API of a coordinator and
-need nothing but Python's standard library.
+`run` needs no grid. `Client` is for ordinary programs and notebooks, `AsyncClient` for asyncio, and `Executor` for programs
+that use `concurrent.futures`. These speak the HTTP API of a coordinator and need nothing but Python's standard library.
 """
 
 from ._asyncio import AsyncClient, AsyncRun
@@ -20,7 +20,9 @@ from ._errors import (
     Unverified,
     Unreachable,
 )
+from ._executor import Executor, RunFuture
 from ._http import VERSION as __version__
+from ._local import ProgramMissing, run, sample
 from ._run import Run
 from ._status import Jobs, Progress, RunStatus
 
@@ -31,20 +33,25 @@ __all__ = [
     "BadInput",
     "Cancelled",
     "Client",
+    "Executor",
     "Input",
     "JobFailed",
     "Jobs",
     "LimitExceeded",
     "Limits",
     "NotUnderstood",
+    "ProgramMissing",
     "Progress",
     "Refused",
     "Run",
     "RunFailed",
+    "RunFuture",
     "RunStatus",
     "SateenError",
     "Unable",
     "Unverified",
     "Unreachable",
     "__version__",
+    "run",
+    "sample",
 ]

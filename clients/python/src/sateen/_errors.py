@@ -46,20 +46,26 @@ class RunFailed(SateenError):
 
     exit_code = 1
 
-    def __init__(self, message: str, run: RunStatus) -> None:
-        super().__init__(f"run {run.run}: {message}")
+    def __init__(
+        self,
+        message: str,
+        run: RunStatus | None = None,
+        backtrace: tuple[str, ...] = (),
+        job: str | None = None,
+    ) -> None:
+        super().__init__(f"run {run.run}: {message}" if run else message)
         #: Why, in a sentence.
         self.message = message
-        #: The run's last status.
+        #: The run's last status; None for a run on this machine, of `sateen.run`.
         self.run = run
-        error = run.error
+        error = run.error if run else None
         #: The job that failed, if one did.
-        self.job: str | None = error.job if error else None
+        self.job: str | None = error.job if error else job
         #: The app's stack, innermost frame first.
-        self.backtrace: tuple[str, ...] = error.backtrace if error else ()
+        self.backtrace: tuple[str, ...] = error.backtrace if error else backtrace
 
-    def __reduce__(self) -> tuple[type[RunFailed], tuple[str, RunStatus]]:
-        return type(self), (self.message, self.run)
+    def __reduce__(self) -> tuple[type[RunFailed], tuple[str, RunStatus | None, tuple[str, ...], str | None]]:
+        return type(self), (self.message, self.run, self.backtrace, self.job)
 
 
 class JobFailed(RunFailed):
