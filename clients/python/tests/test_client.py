@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -170,7 +171,18 @@ class Runs(WithGrid):
         self.assertGreater(bar.n, 0)
 
 
-class Errors(WithGrid):
+class WithReasons(unittest.TestCase):
+    def assert_fails(self, start: Callable[[], object], kind: type[sateen.RunFailed]) -> sateen.RunFailed:
+        """The error, which must be of this kind and survive a pickle: pools of processes carry errors in pickles."""
+        with self.assertRaises(kind) as caught:
+            start()
+        error = caught.exception
+        copy = pickle.loads(pickle.dumps(error))
+        self.assertEqual((type(copy), str(copy), copy.job), (kind, str(error), error.job))
+        return error
+
+
+class Errors(WithGrid, WithReasons):
     def test_the_reason_has_a_type(self) -> None:
         limits = sateen.Limits(time_ms=300)
         cases = [
@@ -178,13 +190,9 @@ class Errors(WithGrid):
             (lambda: self.client.submit("nqueens", LONG, limits=limits), sateen.LimitExceeded, 3),
         ]
         for submit, kind, code in cases:
-            with self.assertRaises(kind) as caught:
-                submit().result(60)
-            self.assertEqual(caught.exception.exit_code, code)
-            self.assertIn(f"run {caught.exception.run.run}: ", str(caught.exception))
-            # Pools of processes carry errors in pickles.
-            copy = pickle.loads(pickle.dumps(caught.exception))
-            self.assertEqual((type(copy), str(copy)), (kind, str(caught.exception)))
+            error = self.assert_fails(lambda: submit().result(60), kind)
+            self.assertEqual(error.exit_code, code)
+            self.assertIn(f"run {error.run.run}: ", str(error))
 
     def test_a_failed_job_is_named(self) -> None:
         try:

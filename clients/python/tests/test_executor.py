@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import threading
 import time
 import unittest
 from pathlib import Path
 from unittest import mock
 
 import sateen
-from grid import app
+from grid import REPOSITORY, app
 from test_client import LONG, QUEENS, WithGrid
 
 
@@ -118,12 +117,24 @@ class Executors(WithGrid):
         with sateen.Executor(client) as executor:
             self.assertIsInstance(executor.submit("nqueens", 8).exception(60), sateen.Unreachable)
 
-    def test_its_own_connections_are_closed(self) -> None:
-        before = threading.active_count()
-        with mock.patch.dict("os.environ", {"SATEEN_COORDINATOR": self.grid.address}):
-            with sateen.Executor() as executor:
-                self.assertEqual(executor.submit(app("nqueens"), 8).result(60), "92")
-        self.assertEqual(threading.active_count(), before)
+    def test_only_its_own_connections_are_closed(self) -> None:
+        with (
+            mock.patch.dict("os.environ", {"SATEEN_COORDINATOR": self.grid.address}),
+            mock.patch.object(sateen.Client, "close", autospec=True) as close,
+        ):
+            for executor, closed in ((self.executor(), 0), (sateen.Executor(), 1)):
+                with executor:
+                    self.assertEqual(executor.submit(app("nqueens"), 8).result(60), "92")
+                self.assertEqual(close.call_count, closed)
+
+    def test_inputs_of_the_executor_are_uploaded_once(self) -> None:
+        path = REPOSITORY / "sample-apps/qap/data/nug12.dat"
+        with mock.patch.object(self.client, "upload", wraps=self.client.upload) as upload:
+            with self.executor(inputs={"dat": path}) as executor:
+                results = [executor.submit(app("qap")) for _ in range(4)]
+                # QAPLIB: the least cost of nug12 is 578.
+                self.assertEqual({str(result.result(60)).split()[0] for result in results}, {"578"})
+        self.assertEqual(upload.call_count, 1)
 
 
 if __name__ == "__main__":

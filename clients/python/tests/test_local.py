@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import pickle
 import signal
 import subprocess
 import tempfile
@@ -18,12 +17,10 @@ from unittest import mock
 import sateen
 from grid import DIST, REPOSITORY, app
 from sateen import _local
-
-#: Takes hours.
-LONG = 22
+from test_client import LONG, WithReasons
 
 
-class Here(unittest.TestCase):
+class Here(WithReasons):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -56,24 +53,20 @@ class Here(unittest.TestCase):
             (lambda: sateen.run(app("nqueens"), 9, threads=0), sateen.BadInput, "threads"),
         ]
         for start, kind, says in cases:
-            with self.subTest(says), self.assertRaises(kind) as caught:
-                start()
-            self.assertIn(says, str(caught.exception))
-            self.assertFalse(str(caught.exception).startswith("sateen: "))
-            self.assertIsNone(caught.exception.run)
-            copy = pickle.loads(pickle.dumps(caught.exception))
-            self.assertEqual((type(copy), str(copy)), (kind, str(caught.exception)))
+            with self.subTest(says):
+                error = self.assert_fails(start, kind)
+                self.assertIn(says, str(error))
+                self.assertFalse(str(error).startswith("sateen: "))
+                self.assertIsNone(error.run)
 
     def test_a_failed_job_is_named(self) -> None:
         try:
             module = app("conformance-c")
         except FileNotFoundError:
             self.skipTest("the app in C is not built")
-        with self.assertRaises(sateen.JobFailed) as caught:
-            sateen.run(module, function="fails")
-        self.assertEqual((caught.exception.job, caught.exception.exit_code), ("sulk", 1))
-        self.assertIn("sulk", caught.exception.backtrace)
-        self.assertEqual(pickle.loads(pickle.dumps(caught.exception)).job, "sulk")
+        error = self.assert_fails(lambda: sateen.run(module, function="fails"), sateen.JobFailed)
+        self.assertEqual((error.job, error.exit_code), ("sulk", 1))
+        self.assertIn("sulk", error.backtrace)
 
     def test_what_is_not_there_is_named(self) -> None:
         with self.assertRaisesRegex(FileNotFoundError, "none.wasm"):

@@ -1,5 +1,7 @@
 //! The time that a run may still take, from the work that its hosts expect of the jobs spawned so far.
 
+use std::ops::RangeInclusive;
+
 use super::pace::{Basis, Remaining};
 
 /// Maximum moments that are kept; every second one is dropped when there are more.
@@ -12,11 +14,11 @@ const SHARE_MIN: f64 = 0.2;
 const RECENT_SHARE: f64 = 0.25;
 /// Minimum time over which it is measured, in milliseconds.
 const RECENT_MS_MIN: u32 = 2_000;
-/// Of the work done now, what was done at moments since which the work ahead shows how it falls.
-const FALL_FROM: std::ops::RangeInclusive<f64> = 0.4..=0.8;
+/// The decline of the work ahead is measured from moments at which this share of the present work was done.
+const DECLINE_FROM: RangeInclusive<f64> = 0.4..=0.8;
 /// The range is wider than past errors by this factor at either end.
 const MARGIN: f64 = 1.25;
-/// Maximum ratio of a range's ends: with a wider range, the hosts' expectations have been too wrong before to be believed now.
+/// Maximum ratio of a range's ends. A wider range means that the hosts' expectations were too wrong to be shown.
 const WIDEST: f64 = 2.5;
 /// A time this short is not told apart from others.
 const GRAIN_S: f64 = 0.5;
@@ -80,19 +82,21 @@ impl Forecasts {
         (seconds > 0.0 && pace > 0.0).then_some(pace)
     }
 
-    /// The time to the end over the time that the work ahead takes, if that work goes on falling as it has fallen since past
-    /// moments: minimum and maximum. For each second of work, it falls by less than a second where jobs spawn others that nobody
-    /// expected. Not known if it has not fallen.
-    fn falls(&self, now: &Moment) -> Option<(f64, f64)> {
-        let from = self.moments.iter().filter(|moment| FALL_FROM.contains(&(moment.done_s / now.done_s)));
-        from.map(|moment| (now.done_s - moment.done_s) / (moment.ahead_s - now.ahead_s))
-            .try_fold((1.0_f64, 1.0_f64), |(least, most), fall| {
-                (fall.is_finite() && fall > 0.0).then(|| (least.min(fall), most.max(fall)))
-            })
+    /// Minimum and maximum of the work that it took, since past moments, to reduce the work ahead by a second. It is more than a
+    /// second if jobs spawn others that no host expected. `None` if the work ahead has not declined since one of these moments.
+    fn decline(&self, now: &Moment) -> Option<(f64, f64)> {
+        let from = self.moments.iter().filter(|moment| DECLINE_FROM.contains(&(moment.done_s / now.done_s)));
+        from.map(|moment| (now.done_s - moment.done_s) / (moment.ahead_s - now.ahead_s)).try_fold(
+            (1.0_f64, 1.0_f64),
+            |(least, most), work_s| {
+                (work_s.is_finite() && work_s > 0.0).then(|| (least.min(work_s), most.max(work_s)))
+            },
+        )
     }
 
     /// The remaining time, as a range around the time that the work ahead takes at the present pace. What was predicted at each
-    /// past moment is compared with what is known now, and the range covers these errors, in both directions.
+    /// past moment is compared with what is known now, and the range covers these errors, in both directions. It also covers the
+    /// time that it takes if the work ahead declines as it has so far.
     ///
     /// # Errors
     /// Why no prediction can be made, in a sentence.
@@ -135,10 +139,11 @@ impl Forecasts {
             );
             return not_known(&why);
         }
-        let (shortest, longest) = self.falls(&last).unwrap_or((0.0, f64::INFINITY));
-        let (low, high) = (low.min(shortest / MARGIN), high.max(longest * MARGIN));
+        let unexpected = "jobs spawn others that no host expected";
+        let Some((least, most)) = self.decline(&last) else { return not_known(unexpected) };
+        let (low, high) = (low.min(least / MARGIN), high.max(most * MARGIN));
         if high > WIDEST * low {
-            return not_known("jobs spawn others that nobody expected");
+            return not_known(unexpected);
         }
         let since_s = f64::from(now_ms.saturating_sub(last.t_ms)) / 1000.0;
         let left =
@@ -202,13 +207,13 @@ mod tests {
                 left_s * (1.0 + sign * by)
             })
         };
-        let (little, now_ms) = swings(0.01);
+        let (little, now_ms) = swings(0.015);
         let (steady, _) = forecasts(200.0, 0.5, |left_s| left_s);
         let width = |forecasts: &Forecasts| {
             let left = forecasts.remaining(now_ms).expect("known");
             left.high_s / left.low_s
         };
-        assert!(width(&little) > 1.05 * width(&steady));
+        assert!(width(&little) > 1.1 * width(&steady));
         let (wild, now_ms) = swings(0.6);
         assert!(why(&wild, now_ms).contains("wrong by up to a factor of"));
         // A tree that turns out to be larger and larger.

@@ -13,8 +13,8 @@ pub struct Prospects {
 }
 
 impl Prospects {
-    /// The remaining time; `reported` is the newest progress. If the app reports any, the jobs are not asked: they know only what has
-    /// been spawned, and would say less.
+    /// The remaining time; `reported` is the newest progress. If the app reports progress, only that is used: the work of the jobs
+    /// spawned so far may be a small part of the rest.
     ///
     /// # Errors
     /// Why no prediction can be made, in a sentence.
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_app_reports_is_asked_alone() {
+    fn only_the_progress_is_used_if_the_app_reports_any() {
         let mut prospects = Prospects::default();
         let of_nothing = prospects.remaining(0, None).expect_err("nothing is known");
         assert!(of_nothing.contains("hosts"), "{of_nothing}");

@@ -152,9 +152,9 @@ impl Timeline {
         is_known.then(|| busy.fold(0.0, |sum, busy| sum + busy)).filter(|sum| !sum.is_nan())
     }
 
-    /// The moment until which all hosts at work have told what they did. Those without a report since `silent_ms` are not waited for;
-    /// if no host has reported since then, it is that moment.
-    pub fn told_until(&self, silent_ms: u32) -> u32 {
+    /// The moment up to which all hosts at work have reported, without those that have not reported since `silent_ms`. If no host
+    /// has, `silent_ms`.
+    pub fn reported_until(&self, silent_ms: u32) -> u32 {
         let last = self.busy.values().map(|(last_ms, _)| *last_ms);
         last.filter(|last_ms| *last_ms >= silent_ms).min().unwrap_or(silent_ms)
     }

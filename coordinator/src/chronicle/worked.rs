@@ -53,15 +53,15 @@ impl Worked {
 }
 
 impl Chronicle {
-    /// The progress over time, as far as all hosts have told of it, and what checks took in addition. For more workers than the
-    /// timeline has, those that were known to compute at the time.
+    /// The progress over time, as far as all hosts have reported it, with the workers that checked results. For runs with more
+    /// workers than the timeline has, the samples.
     pub fn points_with(&self, worked: &Worked) -> Vec<Point> {
         let mut points = self.points().to_vec();
         if !self.timeline.is_complete() {
             return points;
         }
         if !self.is_over {
-            let until_ms = self.timeline.told_until(self.now_ms().saturating_sub(SILENT_MS));
+            let until_ms = self.timeline.reported_until(self.now_ms().saturating_sub(SILENT_MS));
             points.retain(|point| point.t_ms <= until_ms);
         }
         let mut from_ms = self.first_from_ms();

@@ -37,11 +37,11 @@ fn told(task: Task, hosts: usize) -> Vec<(f64, f64)> {
 #[test]
 fn hosts_can_tell_how_much_work_is_ahead() {
     let tasks = [
-        Task::new(probe(), "balanced", &["41"]),
-        Task::new(probe(), "coarse_flat", &["100", "1000000"]),
-        Task::new(sample("nqueens"), "main", &["14"]),
+        (Task::new(probe(), "balanced", &["41"]), 0.25..=2.5),
+        (Task::new(probe(), "coarse_flat", &["100", "1000000"]), 0.67..=1.5),
+        (Task::new(sample("nqueens"), "main", &["14"]), 0.4..=2.5),
     ];
-    for task in tasks {
+    for (task, expected) in tasks {
         let shown = format!("{} {:?}", task.function, task.arguments);
         for hosts in 1..=3 {
             let told = told(task.clone(), hosts);
@@ -56,7 +56,7 @@ fn hosts_can_tell_how_much_work_is_ahead() {
             let median = *middle
                 .get(middle.len() / 2)
                 .unwrap_or_else(|| panic!("nothing was told: {shown}: {told:.2?}"));
-            assert!((0.25..=4.0).contains(&median), "{shown}: {told:.2?}");
+            assert!(expected.contains(&median), "{shown}: {told:.2?}");
         }
     }
 }

@@ -80,11 +80,11 @@ pub fn dist() -> Result<()> {
     let bytes = archive::pack(&name, &staging.files, epoch)?;
     write(&packed, &bytes)?;
     write(&folder.join(format!("{name}.cdx.json")), &bill)?;
-    let line = format!("{}  {name}.tar.gz\n", archive::sha256(&bytes));
-    write(&folder.join(format!("{name}.tar.gz.sha256")), line.as_bytes())?;
+    write_digest(&packed, &bytes)?;
     eprintln!("{} files, {:.1} MB packed", staging.files.len(), bytes.len() as f64 / 1e6);
     let (wheel, bytes) = wheel::pack(packages.version(), &staging.files)?;
     write(&folder.join(&wheel), &bytes)?;
+    write_digest(&folder.join(&wheel), &bytes)?;
     eprintln!("{wheel}, {:.1} MB", bytes.len() as f64 / 1e6);
     println!("{}", packed.display());
     Ok(())
@@ -195,6 +195,13 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     fs::write(path, bytes).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Writes the digest of a file beside it, as `sha256sum --check` reads it.
+fn write_digest(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let line = format!("{}  {name}\n", archive::sha256(bytes));
+    write(&path.with_file_name(format!("{name}.sha256")), line.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The wheel for Python: the package, the programs as scripts, which pip puts beside `python`, and the sample apps.
-//! (Python's packaging guide, "Binary distribution format" and "Core metadata specifications".)
+//! The wheel for Python: the package, the sample apps, and the programs, which pip puts beside `python`. (Python Packaging
+//! User Guide, "Binary distribution format" and "Core metadata specifications"; the bill of materials: PEP 770.)
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,29 +19,31 @@ use super::read;
 use crate::shell::root;
 
 const PACKAGE: &str = "clients/python";
-const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
-/// Static programs run with any C library, and need a kernel that glibc 2.17 runs on, or musl 1.1.
+/// Static programs run with any C library, so the wheel is for systems with either.
 const PLATFORMS: [&str; 3] = ["manylinux_2_17_x86_64", "manylinux2014_x86_64", "musllinux_1_1_x86_64"];
 
-/// A wheel: its file's name, and its bytes. `packed` are the files of the archive, whose programs and apps it has as well.
+/// The file name and the bytes of the wheel. `packed` are the files of the archive, by their paths.
 pub fn pack(version: &str, packed: &BTreeMap<String, File>) -> Result<(String, Vec<u8>)> {
     let about: DocumentMut = text(&root().join(PACKAGE).join("pyproject.toml"))?.parse()?;
     let mut files = package(version)?;
+    let info = format!("sateen-{version}.dist-info");
+    let mut licences = Vec::new();
     for (path, file) in packed {
-        let (folder, name) = path.rsplit_once('/').unwrap_or_default();
-        let place = match folder {
-            "bin" => format!("sateen-{version}.data/scripts/{name}"),
-            "share/sateen/apps" => format!("sateen/apps/{name}"),
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let place = match (folder, name) {
+            ("bin", _) => format!("sateen-{version}.data/scripts/{name}"),
+            ("share/sateen/apps", _) => format!("sateen/apps/{name}"),
+            ("", "LICENSE-APACHE" | "LICENSE-MIT") | ("share/doc/sateen", "THIRD-PARTY-LICENCES.txt") => {
+                licences.push(name);
+                format!("{info}/licenses/{name}")
+            }
+            ("share/doc/sateen", "sbom.cdx.json") => format!("{info}/sboms/sateen.cdx.json"),
             _ => continue,
         };
         files.insert(place, File { bytes: file.bytes.clone(), is_program: file.is_program });
     }
-    let info = format!("sateen-{version}.dist-info");
-    for licence in LICENCES {
-        add(&mut files, format!("{info}/licenses/{licence}"), read(&root().join(licence))?);
-    }
     let readme = text(&root().join(PACKAGE).join("README.md"))?;
-    add(&mut files, format!("{info}/METADATA"), metadata(&about, version, &readme)?.into_bytes());
+    add(&mut files, format!("{info}/METADATA"), metadata(&about, version, &licences, &readme)?.into_bytes());
     add(&mut files, format!("{info}/WHEEL"), format().into_bytes());
     let record = format!("{info}/RECORD");
     let lines = records(&files, &record);
@@ -78,7 +80,7 @@ fn package(version: &str) -> Result<BTreeMap<String, File>> {
 }
 
 /// The file that describes the package, from its `pyproject.toml`.
-fn metadata(about: &DocumentMut, version: &str, readme: &str) -> Result<String> {
+fn metadata(about: &DocumentMut, version: &str, licences: &[&str], readme: &str) -> Result<String> {
     let project = about.get("project").context("pyproject.toml has no [project]")?;
     let of = |name: &str| {
         let value = project.get(name).and_then(|value| value.as_str());
@@ -93,7 +95,7 @@ fn metadata(about: &DocumentMut, version: &str, readme: &str) -> Result<String> 
     line("Version", version);
     line("Summary", of("description")?);
     line("License-Expression", of("license")?);
-    for licence in LICENCES {
+    for licence in licences {
         line("License-File", licence);
     }
     line("Requires-Python", of("requires-python")?);
@@ -149,8 +151,14 @@ mod tests {
     use super::*;
 
     fn packed() -> (String, Vec<u8>) {
-        let files =
-            [("bin/sateen", true), ("share/sateen/apps/fib.wasm", false), ("share/doc/sateen/x", false)];
+        let files = [
+            ("bin/sateen", true),
+            ("share/sateen/apps/fib.wasm", false),
+            ("LICENSE-MIT", false),
+            ("share/doc/sateen/THIRD-PARTY-LICENCES.txt", false),
+            ("share/doc/sateen/sbom.cdx.json", false),
+            ("share/doc/sateen/CHANGELOG.md", false),
+        ];
         let file = |is_program| File { bytes: b"some bytes".to_vec(), is_program };
         let files = files.map(|(path, is_program)| (path.to_owned(), file(is_program)));
         pack(env!("CARGO_PKG_VERSION"), &files.into()).expect("it is packed")
@@ -174,18 +182,23 @@ mod tests {
         assert_eq!(contents[&program], (b"some bytes".to_vec(), 0o755));
         assert_eq!(contents["sateen/apps/fib.wasm"].1, 0o644);
         assert!(contents.contains_key("sateen/__init__.py") && contents.contains_key("sateen/py.typed"));
-        assert!(!contents.keys().any(|path| path.contains("doc/") || path.contains("pycache")));
-        let record = String::from_utf8(contents[&format!("sateen-{version}.dist-info/RECORD")].0.clone());
-        let record = record.expect("text");
+        assert!(!contents.keys().any(|path| path.contains("CHANGELOG") || path.contains("pycache")));
+        let info = format!("sateen-{version}.dist-info");
+        for file in ["licenses/LICENSE-MIT", "licenses/THIRD-PARTY-LICENCES.txt", "sboms/sateen.cdx.json"] {
+            assert!(contents.contains_key(&format!("{info}/{file}")), "{file}");
+        }
+        let text =
+            |file: &str| String::from_utf8(contents[&format!("{info}/{file}")].0.clone()).expect("text");
+        let record = text("RECORD");
         assert_eq!(record.lines().count(), contents.len());
         // SHA-256 of `some bytes`, of Python's hashlib.
         let digest = "sha256=DSLNzBDm0Enb4a9RI9UIc_38Gk9YMG5Yy2JBvpRyAU0,10";
         assert!(record.lines().any(|line| line == format!("{program},{digest}")), "{record}");
-        let about = String::from_utf8(contents[&format!("sateen-{version}.dist-info/METADATA")].0.clone());
-        let about = about.expect("text");
+        let about = text("METADATA");
         for line in [
             "Name: sateen",
             "License-Expression: MIT OR Apache-2.0",
+            "License-File: THIRD-PARTY-LICENCES.txt",
             "Requires-Dist: numpy; extra == \"numpy\"",
         ] {
             assert!(about.lines().any(|found| found == line), "{about}");

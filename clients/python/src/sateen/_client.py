@@ -290,11 +290,15 @@ class Client:
         self, app: str | os.PathLike[str], options: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
         """Sends what many runs share: the app, and the inputs among the options of `submit`. Returns what names them."""
+        return self._app(app), self._options_sent(options)
+
+    def _options_sent(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of `submit`, with the hashes of inputs that were uploaded instead of the inputs."""
         options = dict(options)
         if inputs := options.pop("inputs", None):
             hashes = {name: self.upload(content) for name, content in inputs.items()}
             options["uploaded"] = {**(options.get("uploaded") or {}), **hashes}
-        return self._app(app), options
+        return options
 
     def _app(self, app: str | os.PathLike[str]) -> str:
         """The name or hash under which the coordinator knows an app; a file is published."""

@@ -117,6 +117,17 @@ _KINDS: dict[str, type[RunFailed]] = {
 }
 
 
+_CODES: dict[int, type[RunFailed]] = {
+    kind.exit_code: kind for kind in (BadInput, LimitExceeded, Unable, Unverified, Cancelled)
+}
+
+
+def failure_here(code: int, message: str, job: str | None = None, backtrace: tuple[str, ...] = ()) -> RunFailed:
+    """Why a run on this machine has no result: the exit code of the program, and what it says."""
+    kind = JobFailed if job else _CODES.get(code, AppError)
+    return kind(message, None, backtrace, job)
+
+
 def failure_of(run: RunStatus) -> RunFailed | None:
     """Why a run that is over has no result; None if it has one or is not over."""
     if run.state == "cancelled":

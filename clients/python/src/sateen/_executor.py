@@ -12,12 +12,10 @@ from types import TracebackType
 from typing import Any, Union
 
 from ._client import WINDOW, Client, check_window
-from ._errors import SateenError
 from ._run import Run, cancel_all
 
-#: What a file was when it was published: if this changes, it is published again.
+#: Path, time of the last change and size of a file.
 _Seen = tuple[str, int, int]
-#: What an executor of functions takes, and what this one takes instead.
 _App = Union[str, "os.PathLike[str]"]
 
 
@@ -79,11 +77,14 @@ class Executor(BaseExecutor):
     def __init__(self, client: Client | None = None, *, max_workers: int = WINDOW, **options: Any) -> None:
         check_window(max_workers)
         self._client = Client() if client is None else client
-        self._owned = self._client if client is None else None
+        self._owns_client = client is None
         self._options = options
         self._pool = ThreadPoolExecutor(max_workers, thread_name_prefix="sateen-executor")
         self._lock = threading.Lock()
         self._open: set[RunFuture] = set()
+        #: Held while something is sent: others that need it wait.
+        self._sending = threading.Lock()
+        self._options_sent: dict[str, Any] | None = None
         #: Hashes of published files.
         self._published: dict[_Seen, str] = {}
 
@@ -93,13 +94,12 @@ class Executor(BaseExecutor):
         Args:
             app: the file of a module, which is published when it is new or has changed; or the name or hash of an app.
             arguments: the words of its command line.
-            options: as those of `Client.submit`, before those of the executor.
+            options: as those of `Client.submit`; they replace those of the executor.
         """
         future = RunFuture()
-        options = {**self._options, **options}
 
         def submit() -> Run:
-            return self._client.submit(self._app(app), *arguments, **options)
+            return self._client.submit(self._app(app), *arguments, **{**self._shared_options(), **options})
 
         with self._lock:
             self._open.add(future)
@@ -122,10 +122,10 @@ class Executor(BaseExecutor):
             for future in self._unfinished():
                 if future.run is None:
                     future.cancel()
-        # Those that are cancelled must still be told so.
+        # Not `cancel_futures`: the pool must run cancelled futures, so that those who wait for them are woken.
         self._pool.shutdown(wait=wait)
-        if wait and self._owned is not None:
-            self._owned.close()
+        if wait and self._owns_client:
+            self._client.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -144,15 +144,21 @@ class Executor(BaseExecutor):
         with self._lock:
             self._open.discard(future)
 
+    def _shared_options(self) -> dict[str, Any]:
+        """The executor's options. Inputs are uploaded once."""
+        with self._sending:
+            if self._options_sent is None:
+                self._options_sent = self._client._options_sent(self._options)
+            return self._options_sent
+
     def _app(self, app: _App) -> str:
-        """The app's name or hash; its file is published if it is not known as it is now."""
+        """The app's name or hash. A file is published if it is new or has changed."""
         path = Path(app)
         if not path.is_file():
             return self._client._app(app)
         about = path.stat()
         seen = (str(path.resolve()), about.st_mtime_ns, about.st_size)
-        # One publishes it, and the others wait.
-        with self._lock:
+        with self._sending:
             if seen not in self._published:
                 self._published[seen] = self._client.publish(path)
             return self._published[seen]

@@ -16,30 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from ._client import Input, Limits, _bytes_of, _word
-from ._errors import (
-    AppError,
-    BadInput,
-    Cancelled,
-    JobFailed,
-    LimitExceeded,
-    NotUnderstood,
-    RunFailed,
-    SateenError,
-    Unable,
-)
+from ._errors import NotUnderstood, SateenError, Unable, failure_here
 
-#: An environment variable: the program that runs apps.
+#: The environment variable that names the program.
 PROGRAM = "SATEEN_PROGRAM"
 #: How the program's own messages begin.
 _SAYS = "sateen: "
 _NAME = "sateen.exe" if os.name == "nt" else "sateen"
-
-_KINDS: dict[int, type[RunFailed]] = {
-    BadInput.exit_code: BadInput,
-    LimitExceeded.exit_code: LimitExceeded,
-    Unable.exit_code: Unable,
-    Cancelled.exit_code: Cancelled,
-}
 
 
 class ProgramMissing(SateenError, FileNotFoundError):
@@ -57,9 +40,9 @@ def run(
 ) -> str | bytes:
     """Runs an app on this machine, and returns its result: text or bytes, as the app returned it. Needs no grid.
 
-    The app runs in the sandbox of the program `sateen`, in a process of its own: that of the wheel, or else the one of the
-    environment variable SATEEN_PROGRAM or on PATH. If Python is interrupted meanwhile, as by Ctrl-C or a notebook's stop
-    button, the run is stopped. Lines that the app logs go to stderr.
+    The app runs in a sandbox, in a process of the program `sateen`: the one that the environment variable SATEEN_PROGRAM
+    names, else that of the wheel, else the one on PATH. Ctrl-C or a notebook's stop button stops the run. Lines that the app
+    logs are written to `sys.stderr`.
 
     Args:
         app: the file of a module (`.wasm`).
@@ -117,7 +100,7 @@ def program() -> str:
 
 
 def _run(command: list[str]) -> tuple[int, str, str]:
-    """The exit code, what the program writes to stdout, and what it says itself. What the app logs is passed on at once."""
+    """The exit code, what the program writes to stdout, and its own messages. What the app logs is passed on at once."""
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
@@ -156,14 +139,13 @@ def _result(code: int, written: str, said: str) -> str | bytes:
     try:
         answer = json.loads(written)
     except ValueError:
-        # It did not begin.
-        message = said or f"the program `sateen` ended with exit code {code}"
-        raise _KINDS.get(code, Unable)(message) from None
+        if said:
+            # It did not begin.
+            raise failure_here(code, said) from None
+        raise Unable(f"the program `sateen` ended with exit code {code}") from None
     if error := answer.get("error"):
         trace = tuple(str(frame) for frame in error.get("backtrace") or ())
-        job = error.get("job")
-        kind = JobFailed if job else _KINDS.get(int(error["exit_code"]), AppError)
-        raise kind(str(error["message"]), None, trace, job)
+        raise failure_here(int(error["exit_code"]), str(error["message"]), error.get("job"), trace)
     if said:
         sys.stderr.write(f"{_SAYS}{said}\n")
     if answer.get("result") is not None:
