@@ -39,6 +39,11 @@ impl Scope {
         }
     }
 
+    /// Whether it allows to submit runs.
+    pub fn submits(self) -> bool {
+        matches!(self, Self::Submitter | Self::Admin)
+    }
+
     /// The scope that this word means.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.word() == word)

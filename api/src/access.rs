@@ -33,6 +33,10 @@ pub struct AccessToken {
     /// How often it was.
     #[serde(default)]
     pub uses: u32,
+    /// The weight of its holder's runs among those of other submitters, from 1 to 1000; null for the usual weight, 1.
+    pub weight: Option<u16>,
+    /// Maximum runs of its holder that are not over; null without a quota.
+    pub runs_max: Option<u32>,
 }
 
 /// `/api/v1/runs/N/submitter`.
@@ -57,6 +61,14 @@ pub struct TokenRequest {
     /// Only with the scope `volunteer`: a join key that can be exchanged this often for the token of a host.
     #[serde(default)]
     pub uses: Option<u32>,
+    /// Only with the scopes `submitter` and `admin`: the weight of its holder's runs among those of other submitters, from 1 to
+    /// 1000; 1 if not given.
+    #[serde(default)]
+    pub weight: Option<u16>,
+    /// Only with the scopes `submitter` and `admin`: maximum runs of its holder that are not over, from 1 to 1,000,000; no quota
+    /// if not given.
+    #[serde(default)]
+    pub runs_max: Option<u32>,
 }
 
 /// A new token.

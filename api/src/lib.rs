@@ -15,6 +15,7 @@ mod job;
 pub mod limits;
 pub mod names;
 mod run;
+mod share;
 #[cfg(test)]
 mod typescript;
 mod watch;
@@ -30,6 +31,7 @@ pub use run::{
     AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
     TableSize,
 };
+pub use share::RunShare;
 pub use watch::{
     Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,
     SeriesOfRun, Timeline, TimelineRow, TreeHost, TreeTable,

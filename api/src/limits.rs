@@ -14,6 +14,8 @@ pub const SEARCH_BYTES_MAX: usize = 256;
 pub const RUNS_LISTED_MAX: u32 = 1000;
 /// Maximum length of a publisher's name, in bytes.
 pub const PUBLISHER_BYTES_MAX: usize = 64;
+/// Range of the maximum number of runs that are not over, for a token with such a quota.
+pub const TOKEN_RUNS_MAX: RangeInclusive<u32> = 1..=1_000_000;
 
 /// A run's limits. Submitted and shown limits have the same fields. They are two types because only one of them may
 /// have unknown fields.

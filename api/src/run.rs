@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{Checked, HoldUp, JobCounts, SubmittedLimits};
+use crate::{Checked, HoldUp, JobCounts, RunShare, SubmittedLimits};
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
@@ -47,6 +47,11 @@ pub struct Submission {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub trust: Option<String>,
+    /// Which runs of one submitter get more of the grid: `low`, `normal` (the default) or `high`, each four times as much as the
+    /// one before. Runs of other submitters get what they are due anyway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub priority: Option<String>,
 }
 
 /// Answers a submission.
@@ -91,6 +96,9 @@ pub struct Run {
     /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
     #[serde(default = "trusted")]
     pub trust: String,
+    /// What it gets of hosts that have other runs, too.
+    #[serde(flatten)]
+    pub share: RunShare,
     /// Hashes of its inputs, by name; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -318,6 +326,7 @@ mod tests {
             elapsed_s: Some(0.0),
             queued_s: None,
             trust: trusted(),
+            share: RunShare::default(),
             inputs: None,
             held_up_by: None,
             figures: Figures::default(),
@@ -341,11 +350,24 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_an_older_coordinator_has_the_usual_priority_and_no_known_share() {
+        let mut written = json!(run("running"));
+        let fields = written.as_object_mut().expect("an object");
+        assert_eq!(
+            (fields.remove("priority"), fields.remove("share")),
+            (Some(json!("normal")), Some(Value::Null))
+        );
+        let read: Run = serde_json::from_value(written).expect("it is a run");
+        assert_eq!(read.share, RunShare::default());
+    }
+
+    #[test]
     fn a_submission_may_name_its_app_alone_and_nothing_that_is_not_known() {
         let submission: Submission = serde_json::from_value(json!({"app": "fib"})).expect("it is enough");
         assert_eq!(submission.limits, SubmittedLimits::default());
         assert_eq!((submission.function, submission.record_every_ms, submission.trust), (None, None, None));
-        let newer = json!({"app": "fib", "priority": 3});
+        assert_eq!(submission.priority, None);
+        let newer = json!({"app": "fib", "colour": 3});
         assert!(serde_json::from_value::<Submission>(newer).is_err());
     }
 

@@ -35,6 +35,7 @@ mod report;
 mod rewrite;
 mod sandbox;
 mod scale;
+mod share;
 mod slow;
 mod spawn;
 mod spread;
@@ -72,6 +73,7 @@ cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART
   model   the cost of sets of jobs, inlets and aborts
   apps    the gain from shared objects and aborts on grids, and how soon an update reaches all hosts
   profile the cost of `sateen run --profile`, and whether its figures depend on the number of workers
+  share   whether submitters get their shares of a grid, and short runs end soon beside a long one
   left    whether runs end at the estimated time, with and without the loss of a host
   inputs  the cost of fresh instances to jobs that need a large input
   start   how long `sateen run` takes to start, and its memory
@@ -111,7 +113,7 @@ use Bench::{Apps, Parts, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 30] = [
+const BENCHES: [(&str, Bench); 31] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -131,6 +133,7 @@ const BENCHES: [(&str, Bench); 30] = [
     ("spread", Whole(spread::bench)),
     ("faults", Apps(faults::bench)),
     ("left", Apps(left::bench)),
+    ("share", Whole(share::bench)),
     ("comfort", Parts(&comfort::PARTS)),
     ("hostile", Parts(&hostile::PARTS)),
     ("walls", Whole(hostile::walls)),

@@ -41,6 +41,8 @@ pub fn make_token(
         scope,
         expires_at_ms,
         uses_max: None,
+        weight: None,
+        runs_max: None,
         made_by: "the coordinator's data folder".to_owned(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

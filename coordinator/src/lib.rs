@@ -28,6 +28,7 @@ mod saved_id;
 mod server;
 mod shutdown;
 mod store;
+mod submitter;
 mod tls;
 mod token;
 

@@ -48,4 +48,8 @@ pub struct TokenRow {
     pub uses: Option<Uses>,
     /// It is a host's own, for which a join key was exchanged.
     pub from_join_key: bool,
+    /// The weight of its holder's runs among those of others; the usual one if none.
+    pub weight: Option<u16>,
+    /// Maximum runs of its holder that are not over; no quota if none.
+    pub runs_max: Option<u32>,
 }

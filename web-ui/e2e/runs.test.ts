@@ -8,7 +8,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import type { Run } from '../src/lib/types.ts';
-import { SHOTS, expectSound, launch, open } from './browser.ts';
+import { SHOTS, expectSound, figure, launch, open } from './browser.ts';
 import { Grid, app, until } from './real.ts';
 
 /** The coordinator feeds the newest hundred. */
@@ -160,5 +160,48 @@ it('says how far a result is checked', async () => {
   await page.goto(`${grid.url}/runs/${await submit('5')}`);
   await page.getByRole('heading', { name: 'About this run' }).waitFor();
   expect(await panel.count()).toBe(0);
+  await page.context().close();
+});
+
+it('says what runs are due of each host, by the priority that was chosen on the page', async () => {
+  await grid.addHost('cyd', 'amsterdam');
+  await until('all runs are over', async () => (await grid.api<Run[]>('runs?state=queued,running')).length === 0);
+  // It computes until it is cancelled.
+  const normal = await submit('60');
+  const { page, mistakes } = await open(browser, { viewport: { width: 390, height: 844 }, bypassCSP: true });
+  await page.goto(`${grid.url}/runs/${normal}`);
+  await expect.poll(() => figure(page, 'Share')).toBe('100 %');
+  await page.getByText('of each host, while all runs have work enough').waitFor();
+  expect(await page.getByText('Priority', { exact: true }).count()).toBe(0);
+
+  await page.goto(`${grid.url}/apps?app=fib`);
+  const priority = page.getByLabel('Priority');
+  expect(await priority.inputValue()).toBe('normal');
+  await page.getByText(/four times as much as a normal one of the same submitter/).waitFor();
+  await priority.selectOption('high');
+  await page.getByLabel('Arguments').fill('60');
+  await expectSound(page, 'real-priority-390');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await page.getByText('high, among the runs of its submitter').waitFor();
+  await expect.poll(() => figure(page, 'Share')).toBe('80 %');
+  await expectSound(page, 'real-share-390');
+  const high = Number(new URL(page.url()).pathname.split('/').at(-1));
+
+  // With the name beside it where the list has no headings.
+  await page.goto(grid.url);
+  const shareOf = (run: number) => page.locator('tbody tr', { has: page.getByRole('link', { name: String(run), exact: true }) }).locator('.due').innerText();
+  await expect.poll(() => shareOf(high)).toBe('Share 80 %');
+  expect(await shareOf(normal)).toBe('Share 20 %');
+  await expectSound(page, 'real-shares-390');
+  await page.setViewportSize({ width: 1280, height: 900 });
+  expect(await shareOf(normal)).toBe('20 %');
+  await page.getByTitle(/^The part of each host’s workers/).waitFor();
+  await expectSound(page, 'real-shares-1280');
+  await grid.sateen('cancel', String(high));
+  await expect.poll(() => shareOf(normal)).toBe('100 %');
+  expect(await shareOf(high)).toBe('');
+  await grid.sateen('cancel', String(normal));
+  await expect.poll(() => shareOf(normal)).toBe('');
+  expect(mistakes).toEqual([]);
   await page.context().close();
 });

@@ -4,7 +4,7 @@ import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { busyText } from '../src/lib/hosts.ts';
 import { parse } from '../src/lib/router.svelte.ts';
-import { checkedUnits, elapsed, found, ofCore, policy, shareOfCore, withoutProgress } from '../src/lib/run.ts';
+import { checkedUnits, due, elapsed, found, ofCore, policy, shareOfCore, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, endMs, fits, idleWhy, listed, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { Host, TimelineValue } from '../src/lib/types.ts';
@@ -72,6 +72,12 @@ describe('a run', () => {
   it('says how probably a host that lied was found', () => {
     expect(found({ one_in: 1, probability: 1 })).toBe('100 % if it lied in all of its units');
     expect(found({ one_in: 10, probability: 0.9999 })).toBe('99 % if it lied in one of 10');
+  });
+  it('says what it is due of each host, only while it is given to hosts', () => {
+    expect([0.25, 1, 2 / 3, 0.1, 1 / 15, 0.0004].map((share) => due({ share }))).toEqual(['25 %', '100 %', '67 %', '10 %', '6.7 %', '< 0.1 %']);
+    // Not all of it: another run is due the rest.
+    expect(due({ share: 1000 / 1001 })).toBe('99.9 %');
+    expect(due({ share: null })).toBeNull();
   });
   it('says what its trust policy asks for', () => {
     expect([policy('quorum=3'), policy('referee')]).toEqual(['3 hosts with different keys must agree on each unit', '']);

@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use sateen_access::{Pin, Scope};
+use sateen_api::limits::TOKEN_RUNS_MAX;
 use sateen_command_line as values;
+use sateen_protocol::Share;
 
 use super::grid::{Grid, parse_coordinator};
 use super::{List, parse_number};
@@ -58,6 +60,14 @@ pub struct NewToken {
     /// number of hosts, which use this token] [range: 1 to 100000]
     #[arg(long, value_name = "N", value_parser = parse_uses)]
     pub uses: Option<u32>,
+    /// Only with the scopes `submitter` and `admin`: the weight by which hosts are shared with other submitters; runs of a holder
+    /// with weight 3 get three times as much as those of one with weight 1 [default: 1] [range: 1 to 1000]
+    #[arg(long, value_name = "N", value_parser = parse_weight)]
+    pub weight: Option<u16>,
+    /// Only with the scopes `submitter` and `admin`: maximum runs of the holder that are not over [default: no quota] [range: 1 to
+    /// 1000000]
+    #[arg(long, value_name = "N", value_parser = parse_runs_max)]
+    pub runs_max: Option<u32>,
     /// Print one JSON object instead of the secret
     #[arg(long)]
     pub json: bool,
@@ -94,6 +104,16 @@ fn parse_valid_for(text: &str) -> Result<Duration, String> {
 
 fn parse_uses(text: &str) -> Result<u32, String> {
     parse_number(text, 100_000).map(|uses| uses as u32)
+}
+
+fn parse_weight(text: &str) -> Result<u16, String> {
+    let range = u64::from(*Share::WEIGHTS.start())..=u64::from(*Share::WEIGHTS.end());
+    values::number(text, range).map(|weight| weight as u16)
+}
+
+fn parse_runs_max(text: &str) -> Result<u32, String> {
+    let range = u64::from(*TOKEN_RUNS_MAX.start())..=u64::from(*TOKEN_RUNS_MAX.end());
+    values::number(text, range).map(|runs| runs as u32)
 }
 
 fn parse_lines(text: &str) -> Result<usize, String> {

@@ -1,6 +1,7 @@
 //! The flags of the commands that talk to a coordinator.
 
 mod help;
+mod policies;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use sateen_api::limits::{KEY_DIGITS, SEARCH_BYTES_MAX};
 use sateen_command_line as values;
-use sateen_protocol::{RunLimits, RunSpec, Trust};
+use sateen_protocol::{RunLimits, RunSpec};
 
 use help::of_replay;
+use policies::Policies;
 
 use super::{
     in_ms, parse_duration, parse_input, parse_memory, parse_number, parse_output, parse_shared, parse_stack,
@@ -102,11 +104,8 @@ pub struct Submit {
     /// How often finished work is recorded; a crash loses about that much work of each worker [range: 1ms to 1h]
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_record_every)]
     pub record_every: Duration,
-    /// Whether hosts are believed: with `audit=P`, a share P of the work of each is drawn and computed again by another, with
-    /// `audit` a twentieth; with `quorum=N`, owners of N hosts must agree on each result, which takes N times the work [possible
-    /// values: trust, audit, audit=P, quorum=N] [range of P: above 0, to 1] [range of N: 2 to 5]
-    #[arg(long, value_name = "POLICY", default_value_t = Trust::Trust)]
-    pub trust: Trust,
+    #[command(flatten)]
+    pub policies: Policies,
     /// Compute the same NaN bits on every machine; scalar float code takes 2 to 7 times as long
     #[arg(long)]
     pub strict_nan: bool,

@@ -5,7 +5,7 @@ use sateen_command_line::local_with_zone;
 use serde_json::{Value, json};
 
 use super::client::{Client, segment};
-use super::columns::Columns;
+use super::columns::{Columns, known};
 use crate::exit::{Failure, say};
 use crate::files::{print, print_json};
 use crate::flags::{self, Audit, List, Revoke, TokenCommand};
@@ -22,12 +22,15 @@ pub fn token(command: &TokenCommand) -> Result<(), Failure> {
 }
 
 fn new(flags: &flags::NewToken) -> Result<(), Failure> {
+    check(flags)?;
     let client = Client::new(&flags.grid)?;
     let request = TokenRequest {
         scope: flags.scope.word().to_owned(),
         name: flags.name.clone(),
         valid_s: flags.expires.map(|time| time.as_secs().max(1)),
         uses: flags.uses,
+        weight: flags.weight,
+        runs_max: flags.runs_max,
     };
     let answer = client.post("/api/v1/tokens", &json!(request))?;
     if flags.json {
@@ -44,10 +47,28 @@ fn new(flags: &flags::NewToken) -> Result<(), Failure> {
         Some(1) => "; one host may join with it".to_owned(),
         Some(uses) => format!("; {uses} hosts may join with it"),
     };
+    let weight = made.token.weight.map_or_else(String::new, |weight| format!("; its weight is {weight}"));
+    let quota = match made.token.runs_max {
+        None => String::new(),
+        Some(1) => "; it may have one run that is not over".to_owned(),
+        Some(runs) => format!("; it may have {runs} runs that are not over"),
+    };
     say(format!(
-        "token {} `{}` has the scope {} and {until}{uses}; its secret cannot be shown again",
+        "token {} `{}` has the scope {} and {until}{uses}{weight}{quota}; its secret cannot be shown again",
         made.token.id, made.token.name, made.token.scope
     ));
+    Ok(())
+}
+
+/// What depends on the scope.
+fn check(flags: &flags::NewToken) -> Result<(), Failure> {
+    for (flag, is_given) in [("--weight", flags.weight.is_some()), ("--runs-max", flags.runs_max.is_some())] {
+        if is_given && !flags.scope.submits() {
+            let why =
+                format!("{flag} is only for tokens with the scope submitter or admin, not {}", flags.scope);
+            return Err(Failure::usage(why));
+        }
+    }
     Ok(())
 }
 
@@ -58,8 +79,18 @@ fn list(flags: &List) -> Result<(), Failure> {
         return print_json(&answer);
     }
     let tokens: Vec<AccessToken> = client.read(&answer)?;
-    let mut columns =
-        Columns::new(&["ID", "NAME", "SCOPE", "STATE", "EXPIRES", "LAST USED", "USES", "MADE BY"]);
+    let mut columns = Columns::new(&[
+        "ID",
+        "NAME",
+        "SCOPE",
+        "STATE",
+        "EXPIRES",
+        "LAST USED",
+        "USES",
+        "WEIGHT",
+        "RUNS AT MOST",
+        "MADE BY",
+    ]);
     let moment =
         |at: &Option<String>| at.as_ref().map_or_else(|| "never".to_owned(), |at| local_with_zone(at));
     for token in &tokens {
@@ -71,6 +102,8 @@ fn list(flags: &List) -> Result<(), Failure> {
             moment(&token.expires_at),
             moment(&token.used_at),
             token.uses_max.map_or_else(|| "-".to_owned(), |max| format!("{} of {max}", token.uses)),
+            known(token.weight, |weight| weight.to_string()),
+            known(token.runs_max, |runs| runs.to_string()),
             token.made_by.clone(),
         ]);
     }
@@ -120,4 +153,38 @@ pub fn audit(flags: &Audit) -> Result<(), Failure> {
         ]);
     }
     print(columns.text().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tokens_for_submitting_have_a_weight_and_a_quota() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            new: flags::NewToken,
+        }
+        let checked = |words: &[&str]| {
+            let words = [&["new", "--scope"], words].concat();
+            let line = <Line as clap::Parser>::try_parse_from(words).map_err(|error| error.to_string())?;
+            check(&line.new).map_err(|failure| failure.message)
+        };
+        for scope in ["submitter", "admin"] {
+            assert_eq!(checked(&[scope, "--weight", "1000", "--runs-max", "1000000"]), Ok(()));
+        }
+        for (words, part) in [
+            (
+                &["viewer", "--weight", "2"][..],
+                "--weight is only for tokens with the scope submitter or admin, not viewer",
+            ),
+            (&["volunteer", "--runs-max", "2"], "--runs-max is only for tokens"),
+            (&["submitter", "--weight", "0"], "expected a number from 1 to 1000"),
+            (&["submitter", "--weight", "1001"], "expected a number from 1 to 1000"),
+            (&["submitter", "--runs-max", "0"], "expected a number from 1 to 1000000"),
+        ] {
+            assert!(checked(words).is_err_and(|why| why.contains(part)), "{words:?}: {:?}", checked(words));
+        }
+    }
 }

@@ -140,6 +140,7 @@ fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, String> {
         fault_tolerance: sateen_protocol::FaultTolerance::default(),
         record_every_ms: 0,
         trust: sateen_protocol::Trust::default(),
+        share: sateen_protocol::Share::default(),
     })
 }
 

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use sateen_api::{Submission, Submitted};
 use sateen_host::{inspect, mentions};
-use sateen_protocol::BlobHash;
-use sateen_protocol::RunLimits;
 use sateen_protocol::limits::BLOB_BYTES_MAX;
+use sateen_protocol::{BlobHash, Priority, RunLimits};
 use serde_json::{Value, json};
 
 use super::apps::{Found, find};
@@ -111,6 +110,7 @@ fn warn_of_unknown<'a>(client: &Client, app: &Found, inputs: impl ExactSizeItera
 }
 
 fn submission(flags: &Flags, app: String, inputs: BTreeMap<String, String>) -> Submission {
+    let policies = &flags.policies;
     Submission {
         app,
         function: Some(flags.function.clone()),
@@ -122,7 +122,9 @@ fn submission(flags: &Flags, app: String, inputs: BTreeMap<String, String>) -> S
         record_every_ms: Some(u32::try_from(flags.record_every.as_millis()).unwrap_or(u32::MAX).max(1)),
         strict_nan: flags.strict_nan,
         // A coordinator that knows no policies trusts hosts.
-        trust: flags.trust.is_checked().then(|| flags.trust.to_string()),
+        trust: policies.trust.is_checked().then(|| policies.trust.to_string()),
+        // One that knows no priorities treats all runs alike.
+        priority: (policies.priority != Priority::Normal).then(|| policies.priority.to_string()),
     }
 }
 
@@ -158,6 +160,26 @@ mod tests {
             "threads": null, "jobs": null, "elapsed_s": null, "work_s": null, "span_s": null,
         });
         assert_eq!(about, expected);
+    }
+
+    /// An older coordinator would refuse a field that it does not know.
+    #[test]
+    fn only_policies_that_are_not_the_usual_ones_are_sent() {
+        #[derive(clap::Parser)]
+        struct Words {
+            #[command(flatten)]
+            submit: Flags,
+        }
+        let sent = |words: &[&str]| {
+            let words = [&["submit", "fib"], words].concat();
+            let flags = <Words as clap::Parser>::try_parse_from(words).expect("flags").submit;
+            let Submission { trust, priority, .. } = submission(&flags, "ab".to_owned(), BTreeMap::new());
+            (trust, priority)
+        };
+        assert_eq!(sent(&[]), (None, None));
+        assert_eq!(sent(&["--priority", "normal", "--trust", "trust"]), (None, None));
+        assert_eq!(sent(&["--priority", "high"]), (None, Some("high".to_owned())));
+        assert_eq!(sent(&["--trust", "quorum=2", "--priority", "low"]).1.as_deref(), Some("low"));
     }
 
     #[test]

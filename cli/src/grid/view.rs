@@ -39,7 +39,8 @@ pub fn predicate(state: &str) -> String {
 }
 
 /// The headings of a table of runs.
-pub const RUN_HEADINGS: [&str; 7] = ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "ELAPSED", "WAITING FOR"];
+pub const RUN_HEADINGS: [&str; 8] =
+    ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "SHARE", "ELAPSED", "WAITING FOR"];
 
 /// A run's cells below [`RUN_HEADINGS`].
 pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
@@ -49,6 +50,7 @@ pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
         title(run),
         run.figures.progress.map(short).unwrap_or_default(),
         known(run.figures.hosts, |hosts| hosts.to_string()),
+        run.share.share.map(share).unwrap_or_default(),
         elapsed(run),
         run.waiting_for.as_deref().map(localised).unwrap_or_default(),
     ]
@@ -70,6 +72,11 @@ pub fn how_long(run: &Run) -> String {
         _ if run.elapsed_s.is_none() || run.queued_s.is_some() => "before its start".to_owned(),
         _ => format!("now {elapsed} after the run started"),
     }
+}
+
+/// The part of each host that a run is due, in percent.
+pub fn share(part: f64) -> String {
+    if part < 0.01 { "below 1 %".to_owned() } else { percent(part, 1.0) }
 }
 
 /// The progress that a run reports, in percent; if the app does not know the total, the number that is done.
@@ -236,6 +243,21 @@ mod tests {
         ] {
             assert_eq!(present(&run(hosts)).away(), expected);
         }
+    }
+
+    #[test]
+    fn a_run_that_is_given_to_hosts_has_a_share_of_them() {
+        let shown = |share: Value| {
+            let run: Run = is_read(json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running", "share": share,
+            }));
+            run_cells(&run)[5].clone()
+        };
+        assert_eq!(RUN_HEADINGS[5], "SHARE");
+        assert_eq!(
+            [json!(1.0), json!(0.25), json!(0.001), Value::Null].map(shown),
+            ["100 %", "25 %", "below 1 %", ""]
+        );
     }
 
     /// Only what commands need; other fields may be missing, as in older versions.

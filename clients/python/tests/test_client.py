@@ -60,6 +60,13 @@ class Runs(WithGrid):
         self.assertEqual((again.status().module, again.result()), (status.module, "352"))
         self.assertIn(run.number, [listed.run for listed in self.client.runs()])
 
+    def test_a_priority_is_one_of_three(self) -> None:
+        run = self.client.submit(app("nqueens"), 4, priority="high")
+        self.assertEqual((run.result(), run.status().priority), ("2", "high"))
+        with self.assertRaises(sateen.Refused) as caught:
+            self.client.submit("nqueens", 4, priority="urgent")
+        self.assertIn("low, normal, high", str(caught.exception))
+
     def test_results_are_text_bytes_json_and_numbers(self) -> None:
         run = self.client.submit(app("nqueens"), 8)
         self.assertEqual((run.result_text(), run.result_bytes(), run.result_json()), ("92", b"92", 92))

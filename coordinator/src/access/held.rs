@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use sateen_access::Scope;
-use tokio::sync::watch;
+use sateen_protocol::Share;
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::Denied;
 use crate::clock::{unix_ms, written};
@@ -23,6 +24,8 @@ pub struct Held {
     used_at_ms: AtomicU64,
     /// Uses of a join key so far.
     pub(super) uses: AtomicU32,
+    /// Locked while a run is submitted, if it has a quota.
+    submitting: Mutex<()>,
     /// When it was revoked.
     revoked: watch::Sender<Option<u64>>,
 }
@@ -32,6 +35,7 @@ impl Held {
         Arc::new(Self {
             used_at_ms: AtomicU64::new(row.used_at_ms.unwrap_or(0)),
             uses: AtomicU32::new(row.uses.map_or(0, |uses| uses.used)),
+            submitting: Mutex::default(),
             revoked: watch::Sender::new(row.revoked_at_ms),
             row,
         })
@@ -60,6 +64,18 @@ impl Held {
     /// Whether a host got it in exchange for a join key.
     pub fn is_from_join_key(&self) -> bool {
         self.row.from_join_key
+    }
+
+    /// The weight of its holder's runs.
+    pub fn weight(&self) -> u16 {
+        self.row.weight.unwrap_or(Share::WEIGHT)
+    }
+
+    /// Its holder submits a run: until the guard is dropped, nobody else does with this token, if it has a quota. Returns
+    /// the quota, too: the maximum number of runs that are not over.
+    pub async fn submits(&self) -> Option<(u32, MutexGuard<'_, ()>)> {
+        let runs_max = self.row.runs_max?;
+        Some((runs_max, self.submitting.lock().await))
     }
 
     /// What is known of it now.

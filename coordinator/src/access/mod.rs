@@ -15,6 +15,7 @@ mod tokens;
 use std::sync::Arc;
 
 use sateen_access::Scope;
+use sateen_protocol::Share;
 
 use crate::peer::Peer;
 use crate::store::Store;
@@ -101,6 +102,14 @@ impl Access {
         match self {
             Self::Everyone => None,
             Self::Holder(held) => Some(held.id()),
+        }
+    }
+
+    /// The weight of new runs.
+    pub fn weight(&self) -> u16 {
+        match self {
+            Self::Everyone => Share::WEIGHT,
+            Self::Holder(held) => held.weight(),
         }
     }
 

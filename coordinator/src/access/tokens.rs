@@ -51,6 +51,10 @@ pub struct New {
     pub expires_at_ms: Option<u64>,
     /// How often it may be exchanged.
     pub uses_max: Option<u32>,
+    /// The weight of its holder's runs; the usual one if none.
+    pub weight: Option<u16>,
+    /// Maximum runs of its holder that are not over; no quota if none.
+    pub runs_max: Option<u32>,
     /// The name of the token with which it is made.
     pub made_by: String,
 }
@@ -181,6 +185,8 @@ impl Tokens {
             revoked_at_ms: None,
             uses: new.uses_max.map(|max| Uses { max, used: 0 }),
             from_join_key: false,
+            weight: new.weight,
+            runs_max: new.runs_max,
         };
         let to_save = row.clone();
         let id = self.store.write(move |connection| sql::add_token(connection, &to_save)).await?;
@@ -214,6 +220,8 @@ impl Tokens {
             revoked_at_ms: None,
             uses: None,
             from_join_key: true,
+            weight: None,
+            runs_max: None,
         };
         let (to_save, id) = (row.clone(), key.id());
         let work = move |connection: &mut _| sql::exchange_token(connection, id, &to_save);

@@ -1,5 +1,6 @@
 //! Tokens, the audit log, and hosts that join.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,8 +9,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use sateen_access::Scope;
+use sateen_api::limits::TOKEN_RUNS_MAX;
 use sateen_api::names::quoted;
 use sateen_api::{AccessToken, AuditLine, JoinRequest, Joined, Me, NewToken, TokenRequest};
+use sateen_protocol::Share;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -83,8 +86,36 @@ fn new(wanted: TokenRequest, made_by: String) -> Result<New, Problem> {
             return Err(Problem::unprocessable(format!("uses is {uses}; it must be from 1 to {USES_MAX}")));
         }
     }
+    let ranges = [
+        ("weight", "a weight", wanted.weight.map(u32::from), widened(&Share::WEIGHTS)),
+        ("runs_max", "a quota of runs", wanted.runs_max, TOKEN_RUNS_MAX),
+    ];
+    for (field, what, value, range) in ranges {
+        let Some(value) = value else { continue };
+        if !scope.submits() {
+            let why = format!("{field}: only tokens with the scope submitter or admin have {what}");
+            return Err(Problem::unprocessable(why));
+        }
+        if !range.contains(&value) {
+            let (least, most) = (range.start(), range.end());
+            let why = format!("{field} is {value}; it must be from {least} to {most}");
+            return Err(Problem::unprocessable(why));
+        }
+    }
     let expires_at_ms = wanted.valid_s.map(|valid_s| unix_ms().saturating_add(valid_s * 1000));
-    Ok(New { name: wanted.name, scope, expires_at_ms, uses_max: wanted.uses, made_by })
+    Ok(New {
+        name: wanted.name,
+        scope,
+        expires_at_ms,
+        uses_max: wanted.uses,
+        weight: wanted.weight,
+        runs_max: wanted.runs_max,
+        made_by,
+    })
+}
+
+fn widened(range: &RangeInclusive<u16>) -> RangeInclusive<u32> {
+    u32::from(*range.start())..=u32::from(*range.end())
 }
 
 pub async fn revoke(State(api): State<Api>, Path(name): Path<String>) -> Result<Response, Problem> {
@@ -214,6 +245,8 @@ fn shown(held: &Held) -> AccessToken {
         revoked_at: row.revoked_at_ms.map(written),
         uses_max: row.uses.map(|uses| uses.max),
         uses: row.uses.map_or(0, |uses| uses.used),
+        weight: row.weight,
+        runs_max: row.runs_max,
     }
 }
 

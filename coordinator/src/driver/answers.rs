@@ -17,6 +17,7 @@ use crate::clock::unix_ms;
 use crate::figures::{Figures, end, of_view};
 use crate::peer::Peer;
 use crate::store::{StoreError, encoded_bytes, sql};
+use crate::submitter::submitter_of;
 use crate::token::TokenId;
 
 impl Driver {
@@ -65,14 +66,15 @@ impl Driver {
         }
     }
 
-    /// Saves a run; the machine gets it afterwards.
+    /// Saves a run, with the number by which hosts know its submitter; the machine gets it afterwards.
     fn submit(
         &self,
         app_name: String,
-        spec: RunSpec,
+        mut spec: RunSpec,
         (submitter, owner): (Peer, Option<TokenId>),
         reply: oneshot::Sender<Result<RunId, StoreError>>,
     ) {
+        spec.share.submitter = self.machine.submitter_for_hosts(submitter_of(Some(submitter), owner));
         let (store, driver) = (Arc::clone(&self.store), self.inbox.to_submitted());
         tokio::spawn(async move {
             let (to_save, now_ms) = (spec.clone(), unix_ms());
@@ -81,18 +83,18 @@ impl Driver {
             };
             let result = store.write(save).await;
             // A driver that has stopped has answered by stopping.
-            let _ = driver.send(Submitted { result, spec, submitter, reply });
+            let _ = driver.send(Submitted { result, spec, submitter, owner, reply });
         });
     }
 
     pub(super) fn submitted(&mut self, submitted: Submitted) {
-        let Submitted { result, spec, submitter, reply } = submitted;
+        let Submitted { result, spec, submitter, owner, reply } = submitted;
         if let Ok(run) = result {
             tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
             self.links.counters.runs_submitted.fetch_add(1, Relaxed);
             self.chronicles.begin(run);
             self.submitters.add(run, submitter, encoded_bytes(&spec));
-            self.machine.submit(self.clock.now(), run, submitter.number(), spec);
+            self.machine.submit(self.clock.now(), run, submitter_of(Some(submitter), owner), spec);
             self.drain();
             self.note_wait(run, &Reasons::default());
         }
@@ -105,7 +107,8 @@ impl Driver {
         if let Some(view) = self.machine.run(run) {
             let figures = of_view(&view, Vec::new());
             let (state, waits) = (view.state(), self.waits(&view, reasons));
-            return Some(Live { run, state, waits, figures, is_over: false, at_ms: unix_ms() });
+            let share = self.share(&view, reasons);
+            return Some(Live { run, state, waits, share, figures, is_over: false, at_ms: unix_ms() });
         }
         if let Some(settled) = self.over.settled(run) {
             return Some(self.over(run, settled.state, settled.sums.clone()));
@@ -120,13 +123,14 @@ impl Driver {
     /// A run that is over. The API learns that only when it is saved.
     fn over(&self, run: RunId, state: RunState, figures: Figures) -> Live {
         let Some(at_ms) = self.saver.unsaved_end(run) else {
-            return Live { run, state, waits: None, figures, is_over: true, at_ms: unix_ms() };
+            let (waits, share, at_ms) = (None, None, unix_ms());
+            return Live { run, state, waits, share, figures, is_over: true, at_ms };
         };
         let why = match self.store.trouble() {
             Some(trouble) => format!("it is over, and its end cannot be saved: {trouble}"),
             None => "it is over, and its end is being saved".to_owned(),
         };
         let waits = Some(Waits { reason: why.clone(), why });
-        Live { run, state: RunState::Running, waits, figures, is_over: true, at_ms }
+        Live { run, state: RunState::Running, waits, share: None, figures, is_over: true, at_ms }
     }
 }

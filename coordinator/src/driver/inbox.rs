@@ -7,6 +7,7 @@ use super::request::Request;
 use crate::links::FromLink;
 use crate::peer::Peer;
 use crate::store::StoreError;
+use crate::token::TokenId;
 
 /// A run that was saved, or could not be.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub struct Submitted {
     pub result: Result<RunId, StoreError>,
     pub spec: RunSpec,
     pub submitter: Peer,
+    pub owner: Option<TokenId>,
     pub reply: oneshot::Sender<Result<RunId, StoreError>>,
 }
 
@@ -68,7 +70,8 @@ mod tests {
                 tokio::spawn(async move {
                     tokio::task::yield_now().await;
                     let submitter = Peer::of([127, 0, 0, 1].into());
-                    let submitted = Submitted { result: Ok(RunId(run)), spec: spec(), submitter, reply };
+                    let result = Ok(RunId(run));
+                    let submitted = Submitted { result, spec: spec(), submitter, owner: None, reply };
                     store.send(submitted).expect("the inbox is there");
                 });
                 answer

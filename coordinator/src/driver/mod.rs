@@ -17,6 +17,7 @@ mod saver;
 mod scan;
 mod served;
 mod settling;
+mod shares;
 mod silence;
 pub mod simulated;
 mod speed;

@@ -95,6 +95,8 @@ pub struct Live {
     pub state: RunState,
     /// Why nothing happens, if nothing does.
     pub waits: Option<Waits>,
+    /// The part of each of its hosts that it is due, while it is running and all runs have work enough.
+    pub share: Option<f64>,
     /// Its figures so far, or final ones.
     pub figures: Figures,
     /// It is over, and its end may not be saved yet.

@@ -1,6 +1,7 @@
 //! Why runs wait, for users.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use sateen_module::size;
 use sateen_protocol::coordinator::{RunView, Waiting};
@@ -16,9 +17,11 @@ const PAUSES_MAX: usize = 1024;
 /// The beginning of the reason of a run for which no host works; the machine names any of the hosts.
 const ALL_PAUSED: &str = "all hosts are paused (";
 
-/// Parts of reasons that are the same for many runs, each computed once.
+/// What answers about many runs have in common, each part computed once.
 #[derive(Debug, Default)]
 pub struct Reasons {
+    /// What each run that is given to hosts is due of them.
+    pub(super) shares: OnceCell<HashMap<RunId, f64>>,
     placed: OnceCell<String>,
     paused: OnceCell<Option<(String, String)>>,
 }

@@ -41,6 +41,7 @@ use crate::enrolment::Record;
 use crate::limits::APPS_LISTED_BYTES_MAX;
 use crate::metrics::Timing;
 use crate::peer::Peer;
+use crate::submitter::submitter_of;
 use chronicle::SavedHost;
 use lane::Lane;
 use opening::{check_new, fresh_identity, lock, open, open_reader};
@@ -180,7 +181,7 @@ impl Store {
             names.extend(known);
             submitted.push((row.run, row.submitted_at_ms));
             submitters.push((row.run, row.submitter, encoded_bytes(&row.spec)));
-            let submitter = row.submitter.map(Peer::number).unwrap_or_default();
+            let submitter = submitter_of(row.submitter, row.owner);
             let (run, spec, state) = (row.run, row.spec, row.state);
             runs.push(StoredRun { run, submitter, spec, state, entries, standing });
         }

@@ -10,13 +10,13 @@ use rusqlite::types::Value;
 use sateen_protocol::coordinator::{Account, AtWork, Caught, Checked};
 use sateen_protocol::message::{JobNote, LogLine, NoteKind, WorkerTimes};
 use sateen_protocol::{
-    BlobHash, Counts, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome, PublicKey, RunEnd,
-    RunId, RunSpec, Trust,
+    BlobHash, Counts, Finished, HostId, JobFailure, JobTag, Jobs, MainOutcome, Outcome, Priority, PublicKey,
+    RunEnd, RunId, RunSpec, Share, Trust,
 };
 
 use super::chronicle::{Batch, Chronicled, chronicle, save};
 use super::schema::migrate;
-use super::sql::{encode, run, set_figures};
+use super::sql::{decode_spec, encode, run, set_figures};
 use crate::chronicle::{Chronicle, Chronicles, EventKind, Going, Sample, Source};
 use crate::clock::Simulation;
 use crate::figures::end::{close, judge};
@@ -41,12 +41,22 @@ const COLUMNS: [(&str, &str); 8] = [
 fn database() -> Connection {
     let mut connection = Connection::open_in_memory().expect("a database");
     migrate(&mut connection, Path::new("folder")).expect("it is new");
-    let spec = RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) };
+    let spec = spec();
     let values = rusqlite::params![encode(&spec).expect("encodes"), SUBMITTED_AT_MS as i64];
     let run = "INSERT INTO runs (run, app, app_name, spec, state, submitted_at_ms)
          VALUES (1, x'00', 'app', ?1, 'running', ?2)";
     connection.execute(run, values).expect("a run");
     connection
+}
+
+fn spec() -> RunSpec {
+    RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) }
+}
+
+/// Of a run that is checked and has a share of its own.
+fn whole_spec() -> RunSpec {
+    let share = Share { submitter: 0x0102_0304_0506_0708, weight: 300, priority: Priority::High };
+    RunSpec { trust: Trust::Quorum(3), share, ..spec() }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -251,7 +261,9 @@ fn follow_a_clock() {
 #[test]
 fn the_saved_form_is_pinned_and_survives_a_round_trip() {
     follow_a_clock();
-    let mut lines = Vec::new();
+    let specs = [("a specification", spec()), ("a specification of a run that is checked", whole_spec())];
+    let mut lines: Vec<(String, String)> =
+        specs.map(|(name, spec)| (name.to_owned(), hex(&encode(&spec).expect("encodes")))).into();
     let mut connection = database();
     for (name, figures) in figures() {
         set_figures(&mut connection, RUN, &figures).expect("they are saved");
@@ -302,13 +314,22 @@ fn the_saved_form_is_pinned_and_survives_a_round_trip() {
 }
 
 #[test]
-fn a_run_from_before_there_were_policies_trusts_its_hosts() {
-    let spec = RunSpec { record_every_ms: 100, ..RunSpec::new(BlobHash([7; 32])) };
-    let bytes = encode(&spec).expect("encodes");
-    let (trust, older) = bytes.split_last().expect("it has bytes");
-    assert_eq!((*trust, super::sql::decode_spec(older).expect("it is one")), (0, spec.clone()));
-    assert_eq!(super::sql::decode_spec(&bytes).expect("it is one"), spec);
-    let checked = RunSpec { trust: Trust::Quorum(3), ..spec };
-    assert_eq!(super::sql::decode_spec(&encode(&checked).expect("encodes")).expect("it is one"), checked);
-    assert!(super::sql::decode_spec(&older[..older.len() - 1]).is_err());
+fn a_run_from_before_there_were_policies_or_shares_has_the_usual_ones() {
+    let bytes = |spec: &RunSpec| encode(spec).expect("encodes");
+    // Without the last bytes, which are these.
+    let older = |spec: &RunSpec, last: &[u8]| {
+        let bytes = bytes(spec);
+        bytes.strip_suffix(last).expect("they are the last").to_owned()
+    };
+    let decoded = |bytes: &[u8]| decode_spec(bytes).expect("it is one");
+    for spec in [spec(), whole_spec()] {
+        assert_eq!(decoded(&bytes(&spec)), spec);
+    }
+    let (share, trust_and_share) = ([0, 1, 1], [0, 0, 1, 1]);
+    let checked = RunSpec { trust: Trust::Quorum(3), ..spec() };
+    assert_eq!(decoded(&older(&spec(), &share)), spec());
+    assert_eq!(decoded(&older(&checked, &share)), checked);
+    let oldest = older(&spec(), &trust_and_share);
+    assert_eq!(decoded(&oldest), spec());
+    assert!(decode_spec(&oldest[..oldest.len() - 1]).is_err());
 }

@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -185,6 +185,11 @@ const MIGRATIONS: [&str; 15] = [
     -- What checks of a run's results took, and how many workers did that over time.
     ALTER TABLE standings ADD COLUMN checks_work_ns INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE looks ADD COLUMN checking BLOB; -- postcard
+",
+    "
+    -- What submitters get of the grid.
+    ALTER TABLE tokens ADD COLUMN weight INTEGER;
+    ALTER TABLE tokens ADD COLUMN runs_max INTEGER; -- runs that are not over
 ",
 ];
 

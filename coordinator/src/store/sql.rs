@@ -11,7 +11,7 @@ mod tokens;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
-use sateen_protocol::{GridId, RunEnd, RunId, RunSpec, RunState, Trust};
+use sateen_protocol::{GridId, RunEnd, RunId, RunSpec, RunState, Share, Trust};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 pub use tokens::{
     AuditRow, add_audit, add_token, audit, exchange_token, forget_token, has_admin, revoke_token, run_owner,
-    tokens, tokens_used,
+    tokens, tokens_used, unfinished_of,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -55,6 +55,8 @@ pub struct RunRow {
     pub ended_at_ms: Option<u64>,
     /// The peer that submitted it; older versions did not record that.
     pub submitter: Option<Peer>,
+    /// The token with which it was submitted, if one was needed.
+    pub owner: Option<TokenId>,
     /// Its final figures, once they are saved.
     pub figures: Option<Figures>,
 }
@@ -206,8 +208,8 @@ pub fn end(connection: &Connection, run: RunId) -> Result<Option<RunEnd>> {
 }
 
 pub(super) const RUN: &str =
-    "SELECT run, app_name, spec, state, submitted_at_ms, started_at_ms, ended_at_ms, figures, submitted_from
-    FROM runs";
+    "SELECT run, app_name, spec, state, submitted_at_ms, started_at_ms, ended_at_ms, figures, submitted_from,
+    submitted_by FROM runs";
 
 pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let unreadable = |column, what: &'static str| {
@@ -229,6 +231,7 @@ pub(super) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         started_at_ms: moment(5)?,
         ended_at_ms: moment(6)?,
         submitter: peer(row, 8)?,
+        owner: row.get::<_, Option<i64>>(9)?.map(|token| TokenId(token as u64)),
         figures: figures.map(|text| from_json(7, &text)).transpose()?,
     })
 }
@@ -349,7 +352,7 @@ pub(super) fn blob<T: DeserializeOwned>(
     })
 }
 
-/// A run's specification. Those that older versions saved lack how far hosts are trusted.
+/// A run's specification. Those that older versions saved lack its share, and before that how far hosts are trusted.
 fn spec_of(row: &Row<'_>, column: usize) -> rusqlite::Result<RunSpec> {
     decode_spec(&row.get::<_, Vec<u8>>(column)?).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
@@ -358,10 +361,13 @@ fn spec_of(row: &Row<'_>, column: usize) -> rusqlite::Result<RunSpec> {
 
 /// The same from its bytes.
 pub(super) fn decode_spec(bytes: &[u8]) -> Result<RunSpec> {
-    decode(bytes, "a run").or_else(|error| {
-        let trusted = encode(&Trust::default())?;
-        postcard::from_bytes(&[bytes, &trusted].concat()).map_err(|_| error)
-    })
+    let shared = encode(&Share::default())?;
+    let trusted = [encode(&Trust::default())?, shared.clone()].concat();
+    let mut read = decode(bytes, "a run");
+    for missing in [shared, trusted] {
+        read = read.or_else(|error| postcard::from_bytes(&[bytes, &missing].concat()).map_err(|_| error));
+    }
+    read
 }
 
 pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>> {

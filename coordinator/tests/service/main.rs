@@ -26,3 +26,4 @@ mod server;
 mod shares;
 mod sharing;
 mod watch;
+mod weights;

@@ -263,7 +263,8 @@ fn exactly_the_required_properties_cannot_be_left_out() {
         schema["required"].as_array().expect("some").iter().filter_map(Value::as_str).collect();
     let whole = json!({
         "app": "probe", "function": "main", "arguments": [], "inputs": {}, "limits": {},
-        "stealing": "random", "fault_tolerance": "off", "record_every_ms": 250, "strict_nan": true, "trust": "trust",
+        "stealing": "random", "fault_tolerance": "off", "record_every_ms": 250, "strict_nan": true,
+        "trust": "trust", "priority": "high",
     });
     let properties = schema["properties"].as_object().expect("properties");
     assert!(properties.keys().eq(whole.as_object().expect("an object").keys()), "{properties:?}");

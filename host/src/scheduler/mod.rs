@@ -54,5 +54,5 @@ pub use signals::Signal;
 pub use tasks::TaskId;
 pub use tempo::CALM;
 pub use threads::Threads;
-pub use turns::{TurnNews, Turns, end_turn, is_turn_over};
+pub use turns::{SLICE, TurnNews, Turns, end_turn, is_turn_over};
 pub use worker::{begin_task, start_task};

@@ -34,6 +34,11 @@ impl Coordinator {
         self.activate(now);
     }
 
+    /// The number by which hosts know a submitter: for [`Share::submitter`](crate::Share::submitter), before a run is saved.
+    pub fn submitter_for_hosts(&self, submitter: Submitter) -> u64 {
+        self.config.submitter_for_hosts(submitter)
+    }
+
     /// Ends a run without a result.
     ///
     /// # Errors

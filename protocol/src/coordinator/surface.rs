@@ -13,7 +13,7 @@ use crate::{Counts, Entry, GridId, HostId, PublicKey, RunEnd, RunId, RunSpec, Ru
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
-/// Who submitted a run, as the driver numbers them. All runs of unknown submitters are of the default.
+/// Who submitted a run, as the driver numbers them: a token, or an address. All runs of unknown submitters are of the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Submitter(pub u128);
 
@@ -45,6 +45,16 @@ impl CoordinatorConfig {
         let mut seed = [0; 8];
         seed.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
         u64::from_le_bytes(seed)
+    }
+
+    /// The number by which hosts know a submitter. Derived with the secret, as hosts must not learn anything else about
+    /// submitters.
+    pub(super) fn submitter_for_hosts(&self, submitter: Submitter) -> u64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(b"submitter").update(&submitter.0.to_le_bytes());
+        let mut number = [0; 8];
+        number.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_le_bytes(number)
     }
 }
 
@@ -254,4 +264,29 @@ pub enum Misbehaviour {
     /// It announced a parcel that is too long, changed the parcel on the way, or sent other contents than it announced.
     #[error("it sent a parcel that breaks the rules")]
     Parcel,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{CIRCLE, PLACE_KEPT_MIN};
+
+    #[test]
+    fn hosts_know_a_submitter_by_a_number_that_depends_on_the_grid() {
+        let of = |secret, submitter| {
+            let config = CoordinatorConfig {
+                grid: GridId(1),
+                secret: [secret; 32],
+                seed: 1,
+                table_bytes_max: 1,
+                circle: CIRCLE,
+                place_kept: PLACE_KEPT_MIN,
+                restarted: false,
+            };
+            config.submitter_for_hosts(Submitter(submitter))
+        };
+        assert_eq!(of(7, 1), of(7, 1));
+        let all = [of(7, 1), of(7, 2), of(7, 1 << 127), of(8, 1)];
+        assert_eq!(std::collections::BTreeSet::from(all).len(), all.len());
+    }
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::limits::RUNS_ACTIVE_MAX;
 use crate::message::HostReport;
-use crate::{Counts, HostId, PublicKey, RunId, RunSpec, RunState, Time};
+use crate::{Counts, HostId, PublicKey, RunId, RunSpec, RunState, Share, Time};
 
 use super::hosts::HostState;
 use super::run::CoordinatorRun;
@@ -260,6 +260,11 @@ impl Coordinator {
         (self.runs.active()).map(move |(run, coordinator_run)| {
             (run, now.since(coordinator_run.turn.since()).max(coordinator_run.meter.under_way))
         })
+    }
+
+    /// The shares of the runs that are given to hosts.
+    pub fn shares(&self) -> impl Iterator<Item = (RunId, Share)> {
+        self.runs.active().map(|(run, coordinator_run)| (run, coordinator_run.spec.share))
     }
 
     /// Whether there is something to take by [`Self::take_changed`].

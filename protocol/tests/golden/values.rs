@@ -10,7 +10,8 @@ use sateen_protocol::shared::{
 use sateen_protocol::{
     AssignmentId, BlobHash, Bytes, Counts, Entry, EntryState, FaultTolerance, Finished, HeldCounts, HostId,
     JobFailure, JobKey, JobSpec, JobTag, Jobs, Latencies, Lineage, LoanId, MainOutcome, Mention, Outcome,
-    RunId, RunLimits, RunSpec, StealCounts, StealId, Stealing, Steals, Trust, Unit, UnitChild,
+    Priority, RunId, RunLimits, RunSpec, Share, StealCounts, StealId, Stealing, Steals, Trust, Unit,
+    UnitChild,
 };
 
 use crate::Line;
@@ -112,6 +113,7 @@ pub fn run_spec() -> RunSpec {
         fault_tolerance: FaultTolerance::RedoOnly,
         record_every_ms: 250,
         trust: Trust::Quorum(3),
+        share: Share { submitter: 0x0102_0304_0506, weight: 300, priority: Priority::High },
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use sateen_contradictions::{Asked, Grown, is_over, samples};
 use serde_json::Value;
 use ureq::Agent;
+use ureq::RequestBuilder;
+use ureq::typestate::{WithBody, WithoutBody};
 
 /// Interval between requests while waiting.
 const PERIOD: Duration = Duration::from_millis(25);
@@ -18,6 +20,8 @@ pub struct Api {
     url: String,
     agent: Agent,
     began: Instant,
+    /// The value of the header `Authorization`; empty without a token.
+    authorization: String,
 }
 
 impl Api {
@@ -29,12 +33,34 @@ impl Api {
             .max_idle_connections(0) // the coordinator is killed now and then
             .proxy(None)
             .build();
-        Self { url: url.to_owned(), agent: config.new_agent(), began: Instant::now() }
+        let (agent, authorization) = (config.new_agent(), String::new());
+        Self { url: url.to_owned(), agent, began: Instant::now(), authorization }
+    }
+
+    /// The same, with a token.
+    #[must_use]
+    pub fn with_token(url: &str, token: &str) -> Self {
+        Self { authorization: format!("Bearer {token}"), ..Self::new(url) }
+    }
+
+    fn reading(&self, path: &str) -> RequestBuilder<WithoutBody> {
+        self.authorized(self.agent.get(format!("{}{path}", self.url)))
+    }
+
+    fn writing(&self, path: &str) -> RequestBuilder<WithBody> {
+        self.authorized(self.agent.post(format!("{}{path}", self.url)))
+    }
+
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        if self.authorization.is_empty() {
+            return request;
+        }
+        request.header("Authorization", &self.authorization)
     }
 
     /// Status and JSON of a GET; `None` without an answer.
     pub fn try_get(&self, path: &str) -> Option<(u16, Value)> {
-        let mut response = self.agent.get(format!("{}{path}", self.url)).call().ok()?;
+        let mut response = self.reading(path).call().ok()?;
         let body = response.body_mut().read_to_string().ok()?;
         Some((response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null)))
     }
@@ -79,7 +105,7 @@ impl Api {
     /// Without an answer.
     #[track_caller]
     pub fn post(&self, path: &str, body: &str) -> (u16, Value) {
-        let response = self.agent.post(format!("{}{path}", self.url)).send(body);
+        let response = self.writing(path).send(body);
         let mut response = response.unwrap_or_else(|error| panic!("POST {path}: {error}"));
         let body = response.body_mut().read_to_string().unwrap_or_default();
         (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))
@@ -91,7 +117,7 @@ impl Api {
     /// Without an answer.
     #[track_caller]
     pub fn publish(&self, name: &str, module: &[u8]) -> (u16, Value) {
-        let response = self.agent.post(format!("{}/api/v1/apps?name={name}", self.url)).send(module);
+        let response = self.writing(&format!("/api/v1/apps?name={name}")).send(module);
         let mut response = response.unwrap_or_else(|error| panic!("POST /api/v1/apps: {error}"));
         let body = response.body_mut().read_to_string().unwrap_or_default();
         (response.status().as_u16(), serde_json::from_str(&body).unwrap_or(Value::Null))
@@ -100,7 +126,7 @@ impl Api {
     /// The body of an answer as text; empty without one.
     #[must_use]
     pub fn text(&self, path: &str) -> String {
-        let response = self.agent.get(format!("{}{path}", self.url)).call();
+        let response = self.reading(path).call();
         response.ok().and_then(|mut response| response.body_mut().read_to_string().ok()).unwrap_or_default()
     }
 
@@ -110,7 +136,7 @@ impl Api {
     /// Without an answer.
     #[track_caller]
     pub fn metric(&self, name: &str) -> f64 {
-        let response = self.agent.get(format!("{}/metrics", self.url)).call();
+        let response = self.reading("/metrics").call();
         let text = response.expect("metrics").body_mut().read_to_string().expect("text");
         let of_name = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
         let value = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<f64>().ok());
@@ -119,7 +145,7 @@ impl Api {
 
     /// All samples of `/metrics`; `None` without an answer.
     pub fn try_metrics(&self) -> Option<BTreeMap<String, f64>> {
-        let mut response = self.agent.get(format!("{}/metrics", self.url)).call().ok()?;
+        let mut response = self.reading("/metrics").call().ok()?;
         let text = response.body_mut().read_to_string().ok()?;
         Some(samples(&text))
     }

@@ -6,14 +6,15 @@
 
 mod api;
 mod process;
+mod secrets;
 
 pub mod namespaces;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,11 +23,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use api::{Api, count, until, work_of};
-pub use process::Process;
+pub use process::{Process, binary, free_address};
+use secrets::Secrets;
 
 use crate::command::{Ended, app, command, ended};
 use crate::proxy::Proxy;
-use crate::root;
 
 /// Maximum wait for anything, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -37,6 +38,10 @@ pub const SOON: Duration = Duration::from_secs(15);
 const OPEN_JOBS_SHOWN: usize = 60;
 
 static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A grid.
 pub struct Cluster {
@@ -49,6 +54,8 @@ pub struct Cluster {
     folder: TempDir,
     /// The reason why its numbers may contradict one another, if they may.
     excuse: Option<&'static str>,
+    /// If requests need tokens: an admin's, and the join key of hosts.
+    secrets: Option<Secrets>,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
@@ -56,7 +63,7 @@ impl Cluster {
     /// Starts a coordinator, and a host of one thread for each of `hosts`, given as names and sites, and waits until
     /// all are connected.
     pub fn start(hosts: &[(&str, &str)]) -> Self {
-        Self::start_in(Some(TURN.lock().unwrap_or_else(PoisonError::into_inner)), hosts)
+        Self::start_in(Some(turn()), hosts)
     }
 
     /// As [`Cluster::start`], for a test that mostly waits: it runs in parallel with others.
@@ -73,8 +80,22 @@ impl Cluster {
     }
 
     fn start_in(turn: Option<MutexGuard<'static, ()>>, hosts: &[(&str, &str)]) -> Self {
+        let mut cluster = Self::empty(turn);
+        cluster.start_coordinator();
+        cluster.add_hosts(hosts);
+        cluster
+    }
+
+    fn add_hosts(&mut self, hosts: &[(&str, &str)]) {
+        for (name, site) in hosts {
+            self.start_host(name, site);
+        }
+        self.await_hosts(hosts.len());
+    }
+
+    fn empty(turn: Option<MutexGuard<'static, ()>>) -> Self {
         let address = free_address();
-        let mut cluster = Self {
+        Self {
             hosts: BTreeMap::new(),
             coordinator: None,
             gone: Vec::new(),
@@ -82,14 +103,9 @@ impl Cluster {
             api: Api::new(&format!("http://{address}")),
             folder: tempfile::tempdir().expect("a temporary folder can be made"),
             excuse: None,
+            secrets: None,
             _turn: turn,
-        };
-        cluster.start_coordinator();
-        for (name, site) in hosts {
-            cluster.start_host(name, site);
         }
-        cluster.await_hosts(hosts.len());
-        cluster
     }
 
     /// Allows this cluster's numbers to contradict one another: they are not compared at its end.
@@ -212,6 +228,9 @@ impl Cluster {
         let mut command = Command::new(binary("sateen-host"));
         command.args(["--dedicated", "--coordinator", url, "--name", name, "--site", site, "--data-dir"]);
         command.arg(self.data_folder(name));
+        if let Some(secrets) = &self.secrets {
+            command.env("SATEEN_JOIN_KEY", &secrets.join_key);
+        }
         command
     }
 
@@ -263,8 +282,8 @@ impl Cluster {
     pub fn tell_host(&self, name: &str, words: &[&str]) -> Ended {
         let mut command = Command::new(binary("sateen-host"));
         command.args(words).arg("--data-dir").arg(self.data_folder(name));
-        command.stdin(std::process::Stdio::null());
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         ended(command)
     }
 
@@ -277,6 +296,9 @@ impl Cluster {
     pub fn sateen_command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
         let mut command = command(words);
         command.env("SATEEN_COORDINATOR", format!("http://{}", self.address));
+        if let Some(secrets) = &self.secrets {
+            command.env("SATEEN_TOKEN", &secrets.admin);
+        }
         command
     }
 
@@ -370,20 +392,4 @@ impl Drop for Cluster {
             found.join("\n")
         );
     }
-}
-
-/// A built binary.
-///
-/// # Panics
-/// When it is not built.
-pub fn binary(name: &str) -> PathBuf {
-    let path = root().join(format!("dist/{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.is_file(), "{} is not there: run `cargo xtask build` first", path.display());
-    path
-}
-
-/// An unused address of this machine.
-pub fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it has an address")
 }

@@ -1,11 +1,13 @@
 //! A process of the cluster, and its log.
 
 use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::signal;
+use crate::root;
 
 /// Maximum last lines that are shown when a test fails.
 const LINES_SHOWN: usize = 120;
@@ -101,4 +103,20 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A built binary.
+///
+/// # Panics
+/// When it is not built.
+pub fn binary(name: &str) -> PathBuf {
+    let path = root().join(format!("dist/{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(path.is_file(), "{} is not there: run `cargo xtask build` first", path.display());
+    path
+}
+
+/// An unused address of this machine.
+pub fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it has an address")
 }

@@ -23,6 +23,7 @@ mod missing;
 mod objects;
 mod replay;
 mod runs;
+mod shares;
 mod silence;
 mod slow;
 mod suspend;

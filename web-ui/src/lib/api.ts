@@ -1,7 +1,7 @@
 /** Requests to the coordinator. Errors are its own sentences, or say that it is not there. */
 
 import { localise } from './local.ts';
-import type { App, JobDetail, Log, Problem, Run, TimelineValue } from './types.ts';
+import type { App, JobDetail, Log, Priority, Problem, Run, TimelineValue } from './types.ts';
 
 /** Of a result that is text. The rest can be downloaded. */
 export const RESULT_BYTES_SHOWN = 64 * 1024;
@@ -72,7 +72,7 @@ export const api = {
   change: (run: number, wish: 'cancel' | 'suspend' | 'resume') => json<Run>(`runs/${run}/${wish}`, { method: 'POST' }),
   publish: (name: string, module: Blob) =>
     json<App>(`apps?name=${encodeURIComponent(name)}`, { method: 'POST', body: module }),
-  submit: (submission: { app: string; function?: string; arguments: string[]; inputs?: Record<string, string> }) =>
+  submit: (submission: { app: string; function?: string; arguments: string[]; inputs?: Record<string, string>; priority?: Priority }) =>
     json<{ run: number }>('runs', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

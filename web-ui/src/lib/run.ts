@@ -23,6 +23,15 @@ export function ofCore(of: { work_s: number; computed_s: number } | undefined): 
   return share === null ? 'of processor time' : `${share} of a core each`;
 }
 
+/**
+ * The part of each host's workers that a run is due; null unless it is given to hosts. It has a digit more where a whole
+ * number would be nothing, or all of them.
+ */
+export function due({ share }: Pick<Run, 'share'>): string | null {
+  if (share === null) return null;
+  return percent(share, share < 0.1 || (share > 0.99 && share < 1) ? 1 : 0);
+}
+
 /** What a trust policy asks for; empty for one that only newer coordinators know. */
 export function policy(trust: string): string {
   const owners = /^quorum=(\d+)$/.exec(trust)?.[1];

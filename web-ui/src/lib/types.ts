@@ -26,6 +26,10 @@ const OVER: readonly RunState[] = ['done', 'failed', 'cancelled'];
 
 export type Run = Omit<ApiRun, 'state'> & { state: RunState };
 
+/** Priorities of a run among those of its submitter. */
+export const PRIORITIES = ['low', 'normal', 'high'] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
 /** Whether nothing can happen to a run any more. */
 export function isOver(run: { state: RunState }): boolean {
   return OVER.includes(run.state);

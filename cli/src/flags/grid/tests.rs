@@ -1,3 +1,5 @@
+use sateen_protocol::{Priority, Trust};
+
 use super::*;
 
 #[test]
@@ -24,7 +26,7 @@ fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
     }
     let parse = |words: &[&str]| {
         let line = <Line as clap::Parser>::try_parse_from([&["submit", "fib"], words].concat());
-        line.map(|line| line.submit.trust).map_err(|error| error.to_string())
+        line.map(|line| line.submit.policies.trust).map_err(|error| error.to_string())
     };
     assert_eq!(parse(&[]), Ok(Trust::Trust));
     assert_eq!(parse(&["--trust", "trust"]), Ok(Trust::Trust));
@@ -37,6 +39,27 @@ fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
     }
     let others = Replay::augment_args(clap::Command::new("replay"));
     assert!(others.get_arguments().all(|flag| flag.get_id() != "trust"));
+}
+
+#[test]
+fn a_priority_is_a_word_and_only_for_runs_of_a_grid() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: Submit,
+    }
+    let parse = |words: &[&str]| {
+        let line = <Line as clap::Parser>::try_parse_from([&["submit", "fib"], words].concat());
+        line.map(|line| line.submit.policies.priority).map_err(|error| error.to_string())
+    };
+    assert_eq!(parse(&[]), Ok(Priority::Normal));
+    for priority in Priority::ALL {
+        assert_eq!(parse(&["--priority", priority.word()]), Ok(priority));
+    }
+    for wrong in ["High", "1", "urgent"] {
+        let error = parse(&["--priority", wrong]).expect_err(wrong);
+        assert!(error.contains("there are low, normal, high"), "{error}");
+    }
 }
 
 #[test]

@@ -71,6 +71,7 @@ class AsyncClient:
         limits: Limits | None = None,
         strict_nan: bool = False,
         trust: str | None = None,
+        priority: str | None = None,
     ) -> AsyncRun:
         """As `Client.submit`."""
         run = await self._ask(
@@ -83,6 +84,7 @@ class AsyncClient:
             limits=limits,
             strict_nan=strict_nan,
             trust=trust,
+            priority=priority,
         )
         return AsyncRun(self, run)
 

@@ -113,6 +113,7 @@ class Client:
         limits: Limits | None = None,
         strict_nan: bool = False,
         trust: str | None = None,
+        priority: str | None = None,
     ) -> Run:
         """Submits a run, and returns at once.
 
@@ -127,6 +128,8 @@ class Client:
             trust: `"quorum=N"` if N hosts with different keys must agree on each result, N from 2 to 5;
                 `"audit=P"` if a share P of the work of each host is drawn and computed again by another;
                 otherwise, hosts are believed.
+            priority: `"low"`, `"normal"` or `"high"`: which of your runs get more; each gets four times as much of the
+                grid as the one before.
         """
         hashes = dict(uploaded or {})
         hashes.update({name: self.upload(content) for name, content in (inputs or {}).items()})
@@ -139,9 +142,8 @@ class Client:
             "limits": {name: limit for name, limit in asdict(limits or Limits()).items() if limit is not None},
             "strict_nan": strict_nan,
         }
-        # An older coordinator knows no policies.
-        if trust is not None:
-            submission["trust"] = trust
+        # An older coordinator knows none of them.
+        submission |= {name: it for name, it in (("trust", trust), ("priority", priority)) if it is not None}
         answer = self._http.request("POST", "/api/v1/runs", json.dumps(submission).encode()).json()
         try:
             return Run(self._http, int(answer["run"]))

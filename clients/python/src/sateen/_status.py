@@ -62,6 +62,10 @@ class RunStatus:
     hosts: int | None
     threads: int | None
     jobs: Jobs
+    #: Which runs of one submitter get more: low, normal or high.
+    priority: str
+    #: The part of each host's workers that it is due while all runs have work enough; nothing unless it is running.
+    share: float | None
     progress: Progress | None
     error: Failure | None
     #: The whole object, with what this version of the package does not know.
@@ -94,6 +98,8 @@ class RunStatus:
             hosts=raw.get("hosts"),
             threads=raw.get("threads"),
             jobs=Jobs(**{name: int(counts.get(name) or 0) for name in Jobs.__dataclass_fields__}),
+            priority=str(raw.get("priority") or "normal"),
+            share=raw.get("share"),
             progress=Progress(int(progress["done"]), int(progress["total"])) if progress else None,
             error=Failure(
                 kind=str(error["kind"]),

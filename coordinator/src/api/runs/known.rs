@@ -1,6 +1,6 @@
 //! A run, from what is saved of it and what the driver knows.
 
-use sateen_api::{AppOfRun, Run};
+use sateen_api::{AppOfRun, Run, RunShare};
 use sateen_protocol::{HostId, RunId, RunState};
 
 use super::row;
@@ -19,6 +19,8 @@ pub struct Known {
     row: RunRow,
     state: RunState,
     waits: Option<Waits>,
+    /// The part of each of its hosts that it is due.
+    share: Option<f64>,
     /// Of when this is, in milliseconds since 1970.
     at_ms: u64,
     /// Its figures, so far or final.
@@ -30,6 +32,7 @@ impl Known {
     pub fn of(mut row: RunRow, live: Option<Live>) -> Self {
         // The run may have ended since the driver was asked, at a moment between then and now.
         let at_ms = live.as_ref().map_or_else(unix_ms, |live| live.at_ms);
+        let share = live.as_ref().filter(|_| !row.state.is_over()).and_then(|live| live.share);
         let (state, waits, figures) = match (live, row.figures.take()) {
             (Some(live), _) if !row.state.is_over() => (live.state, live.waits, live.figures),
             (_, Some(figures)) => (row.state, None, figures),
@@ -40,7 +43,7 @@ impl Known {
             None if state == RunState::Cancelled => Figures { error: Some(cancelled()), ..figures },
             _ => figures,
         };
-        Self { row, state, waits, at_ms, figures }
+        Self { row, state, waits, share, at_ms, figures }
     }
 
     /// Finds an existing run.
@@ -85,7 +88,7 @@ impl Known {
     /// The run in the API's type, without what slows it down.
     pub fn shown(self) -> Run {
         let elapsed_ms = self.elapsed_ms();
-        let Self { row, state, waits, at_ms, figures } = self;
+        let Self { row, state, waits, share, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);
         let is_queued = row.started_at_ms.is_none() && row.ended_at_ms.is_none();
         let elapsed_ms = elapsed_ms.or(is_queued.then_some(0));
@@ -103,6 +106,7 @@ impl Known {
             elapsed_s: elapsed_ms.map(|elapsed_ms| elapsed_ms as f64 / 1e3),
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
             trust: row.spec.trust.to_string(),
+            share: RunShare { priority: row.spec.share.priority.to_string(), share },
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,
             figures: sateen_api::Figures {
@@ -155,6 +159,7 @@ mod tests {
             started_at_ms: None,
             ended_at_ms: Some(2),
             submitter: None,
+            owner: None,
             figures: Some(Figures::default()),
         };
         let error = |state| Known::of(row(state), None).shown().figures.error;
@@ -175,10 +180,11 @@ mod tests {
             started_at_ms: Some(1_500),
             ended_at_ms: None,
             submitter: None,
+            owner: None,
             figures: None,
         };
         let (run, state, figures) = (row.run, RunState::Running, Figures::default());
-        let live = Live { run, state, waits: None, figures, is_over: true, at_ms: 68_595 };
+        let live = Live { run, state, waits: None, share: None, figures, is_over: true, at_ms: 68_595 };
         assert_eq!(Known::of(row, Some(live)).shown().elapsed_s, Some(67.095));
     }
 

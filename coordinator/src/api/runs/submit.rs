@@ -9,13 +9,14 @@ use axum::{Extension, Json};
 use sateen_api::names::{check_input_name, quoted};
 use sateen_api::{Submission, Submitted};
 use sateen_module::{size, sizes};
-use sateen_protocol::{BlobHash, RunSpec, Trust, limits};
+use sateen_protocol::{BlobHash, Priority, RunSpec, Share, Trust, limits};
+use tokio::sync::MutexGuard;
 
 use super::super::entry::Noted;
 use super::super::problem::Problem;
 use super::super::{Api, apps, body};
 use super::forget;
-use crate::access::Access;
+use crate::access::{Access, Held};
 use crate::driver::Request;
 use crate::limits::{
     ARGUMENTS_BYTES_MAX, ARGUMENTS_MAX, INPUTS_MAX, JSON_BYTES_MAX, RUNS_DROPPED_AT_ONCE_MAX,
@@ -44,11 +45,16 @@ pub async fn submit(
     }
     let inputs = inputs(&api, &submission).await?;
     let app_name = app.name.clone();
-    let spec = Box::new(spec(submission, &app, inputs)?);
+    let spec = Box::new(spec(submission, &app, inputs, access.weight())?);
     let submitter = connection.peer;
+    let quota = match &access {
+        Access::Everyone => None,
+        Access::Holder(held) => check_quota(&api, held).await?,
+    };
     check_room(&api, submitter, &spec).await?;
     let owner = access.token();
     let run = api.driver.ask(|reply| Request::Submit { app_name, spec, submitter, owner, reply }).await?;
+    drop(quota);
     let run = run.map_err(|error| Problem::unsaved(&error))?;
     Ok((StatusCode::CREATED, Extension(Noted(format!("run {run}"))), Json(Submitted { run: run.0 })))
 }
@@ -91,6 +97,26 @@ fn of_another_type(field: &str, error: &str) -> Option<String> {
     };
     let field = if field == "." { "it".to_owned() } else { format!("`{field}`") };
     Some(format!("{field} is {given}, but must be {expected}"))
+}
+
+/// Whether a token may have one more unfinished run. Until the run is saved, others are not counted: they wait for what this
+/// returns.
+async fn check_quota<'a>(api: &Api, held: &'a Held) -> Result<Option<MutexGuard<'a, ()>>, Problem> {
+    let Some((runs_max, alone)) = held.submits().await else { return Ok(None) };
+    let token = held.id();
+    let has = api.store.read(move |connection| sql::unfinished_of(connection, token)).await?;
+    if has < u64::from(runs_max) {
+        return Ok(Some(alone));
+    }
+    let runs = if runs_max == 1 { "run that is" } else { "runs that are" };
+    Err(Problem::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        format!(
+            "the token {} may have {runs_max} {runs} not over, and has {has}; wait until one has ended, or cancel one with \
+             `sateen cancel`",
+            quoted(held.name())
+        ),
+    ))
 }
 
 /// Whether there may be one more unfinished run: all of them are in memory, with their arguments.
@@ -160,7 +186,13 @@ async fn make_room(api: &Api, peer: Peer, spec_bytes: u64) -> Result<(), Problem
     Ok(())
 }
 
-fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -> Result<RunSpec, Problem> {
+/// The specification of a run of a submitter with this weight. The driver numbers the submitter.
+fn spec(
+    submission: Submission,
+    app: &AppRow,
+    inputs: Vec<(String, BlobHash)>,
+    weight: u16,
+) -> Result<RunSpec, Problem> {
     let function = submission.function.unwrap_or_else(|| "main".to_owned());
     if !app.about.entry_points.contains(&function) {
         return Err(Problem::unprocessable(format!(
@@ -191,6 +223,8 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
     }
     let trust = submission.trust.as_deref().map_or(Ok(Trust::default()), str::parse);
     let trust = trust.map_err(|error| Problem::unprocessable(format!("trust: {error}")))?;
+    let priority = submission.priority.as_deref().map_or(Ok(Priority::default()), str::parse);
+    let priority = priority.map_err(|error| Problem::unprocessable(format!("priority: {error}")))?;
     let spec = RunSpec {
         app: app.hash,
         function,
@@ -202,6 +236,7 @@ fn spec(submission: Submission, app: &AppRow, inputs: Vec<(String, BlobHash)>) -
         fault_tolerance: submission.fault_tolerance,
         record_every_ms,
         trust,
+        share: Share { weight, priority, ..Share::default() },
     };
     spec.limits.check().map_err(|error| Problem::unprocessable(error.to_string()))?;
     // Otherwise the run would wait forever for a host that can load it.

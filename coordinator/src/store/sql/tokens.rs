@@ -4,12 +4,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use sateen_access::{Scope, TokenHash};
 use sateen_protocol::RunId;
 
-use super::{Result, readable};
+use super::{Result, readable, states};
 use crate::limits::{AUDIT_KEPT_MAX, AUDIT_REFUSALS_KEPT_MAX};
 use crate::token::{TokenId, TokenRow, Uses};
 
 const TOKEN: &str = "SELECT id, hash, name, scope, made_by, made_at_ms, expires_at_ms, used_at_ms, revoked_at_ms, uses_max, uses,
-    from_join_key FROM tokens";
+    from_join_key, weight, runs_max FROM tokens";
 
 fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     let moment = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(|ms| ms as u64));
@@ -31,6 +31,8 @@ fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
             None => None,
         },
         from_join_key: row.get(11)?,
+        weight: row.get(12)?,
+        runs_max: row.get(13)?,
     })
 }
 
@@ -50,8 +52,9 @@ pub fn has_admin(connection: &Connection, now_ms: u64) -> Result<bool> {
 /// Adds a token, and returns its number; that of `row` does not count.
 pub fn add_token(connection: &Connection, row: &TokenRow) -> Result<TokenId> {
     connection.execute(
-        "INSERT INTO tokens (hash, name, scope, made_by, made_at_ms, expires_at_ms, uses_max, uses, from_join_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO tokens (hash, name, scope, made_by, made_at_ms, expires_at_ms, uses_max, uses, from_join_key,
+             weight, runs_max)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             row.hash.0,
             row.name,
@@ -62,6 +65,8 @@ pub fn add_token(connection: &Connection, row: &TokenRow) -> Result<TokenId> {
             row.uses.map(|uses| uses.max),
             row.uses.map(|uses| uses.used),
             row.from_join_key,
+            row.weight,
+            row.runs_max,
         ],
     )?;
     Ok(TokenId(connection.last_insert_rowid() as u64))
@@ -117,6 +122,14 @@ pub fn run_owner(connection: &Connection, run: RunId) -> Result<Option<TokenId>>
         .query_row([run.0 as i64], |row| row.get(0))
         .optional()?;
     Ok(owner.flatten().map(|id| TokenId(id as u64)))
+}
+
+/// The number of runs that a token submitted and that are not over.
+pub fn unfinished_of(connection: &Connection, token: TokenId) -> Result<u64> {
+    let states = states(|state| !state.is_over());
+    let sql = format!("SELECT count(*) FROM runs WHERE submitted_by = ?1 AND state IN ({states})");
+    let count: i64 = connection.prepare(&sql)?.query_row([token.0 as i64], |row| row.get(0))?;
+    Ok(count as u64)
 }
 
 /// A line of the audit log.
@@ -194,4 +207,72 @@ pub fn audit(connection: &Connection, before: Option<u64>, limit: usize) -> Resu
         })
     };
     readable(statement.query(params![before, limit as i64])?, read, || "a line of the audit log".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::super::schema::migrate;
+    use super::*;
+
+    fn row(name: &str, weight: Option<u16>, runs_max: Option<u32>) -> TokenRow {
+        TokenRow {
+            id: TokenId(0),
+            hash: TokenHash(*blake3::hash(name.as_bytes()).as_bytes()),
+            name: name.to_owned(),
+            scope: Scope::Submitter,
+            made_by: String::new(),
+            made_at_ms: 1,
+            expires_at_ms: None,
+            used_at_ms: None,
+            revoked_at_ms: None,
+            uses: None,
+            from_join_key: false,
+            weight,
+            runs_max,
+        }
+    }
+
+    fn database() -> Connection {
+        let mut connection = Connection::open_in_memory().expect("a database");
+        migrate(&mut connection, Path::new("folder")).expect("it is new");
+        connection
+    }
+
+    #[test]
+    fn weights_and_quotas_are_kept() {
+        let connection = database();
+        let rows =
+            [row("one", None, None), row("two", Some(1000), Some(1_000_000)), row("three", Some(7), None)];
+        let rows = rows.map(|row| TokenRow { id: add_token(&connection, &row).expect("it is saved"), ..row });
+        assert_eq!(tokens(&connection).expect("they can be read"), rows);
+    }
+
+    #[test]
+    fn tokens_of_older_versions_have_no_weight_and_no_quota() {
+        let mut connection = database();
+        let id = add_token(&connection, &row("one", None, None)).expect("it is saved");
+        let older = "ALTER TABLE tokens DROP COLUMN weight; ALTER TABLE tokens DROP COLUMN runs_max;
+            UPDATE schema SET version = 15";
+        connection.execute_batch(older).expect("changed");
+        migrate(&mut connection, Path::new("folder")).expect("it is older");
+        let expected = TokenRow { id, ..row("one", None, None) };
+        assert_eq!(tokens(&connection).expect("they can be read"), [expected]);
+    }
+
+    #[test]
+    fn runs_count_towards_a_quota_until_they_are_over() {
+        let connection = database();
+        for (number, state) in sateen_protocol::RunState::ALL.into_iter().enumerate() {
+            for owner in [Some(1), Some(2), None] {
+                let run = "INSERT INTO runs (app, app_name, spec, state, submitted_at_ms, submitted_by)
+                     VALUES (x'00', 'app', x'00', ?1, ?2, ?3)";
+                connection.execute(run, params![state.word(), number as i64, owner]).expect("a run");
+            }
+        }
+        for (token, count) in [(1, 4), (2, 4), (3, 0)] {
+            assert_eq!(unfinished_of(&connection, TokenId(token)).expect("they are counted"), count);
+        }
+    }
 }

@@ -18,7 +18,7 @@ use super::channel::{Channel, Frame};
 use super::check::{Bounds, Check, JobKeys};
 use super::mailbox::Mailbox;
 use super::member::{Member, Stage};
-use super::pools::Pools;
+use super::pools::{Pools, start_passing_on};
 use super::portion::PortionApart;
 use super::process::Spawner;
 use super::reader::{GuestProcess, Reader, Throttle};
@@ -82,6 +82,7 @@ impl Apart {
         let pools = Pools::new(threads, compiler.memory.clone());
         let bytes_max = compiler.memory.as_ref().map(|memory| memory.bytes_max() as u64);
         watch::start(&pools, bytes_max)?;
+        start_passing_on(&pools)?;
         Ok(Self {
             threads,
             priority: compiler.priority,
@@ -169,7 +170,7 @@ impl Apart {
         if member.mailbox.send(frame).is_err() {
             member.process.condemn("its start message could not be sent");
         }
-        self.pools.join(&member);
+        self.pools.join(&member, loading.spec.share);
         drop(loading.event_loop.spawn(reader.run()));
         Ok((member.clone(), PortionApart::new(member, self.pools.clone(), ending, notify.clone())))
     }

@@ -1,14 +1,31 @@
 //! The turns of all processes of guests: how many threads each may compute with.
 //!
-//! The same rules as for runs in one process (`host/src/scheduler/turns.rs`): a free turn goes to the process with the
-//! fewest, and among equals to the one that has waited the longest. Here, turns are lent, and a process keeps those that
-//! it has until others wait. So a run that is alone on its host is lent all turns once.
+//! Each process is [due](dues) a number of turns, which usually is not whole. It has at least the whole ones, if it can use
+//! them; for a turn of which several are due a part, they take turns: whoever is behind the most by time is next. Turns are
+//! lent, and a process keeps those that it has until others are due them. So a run that is alone on its host is lent all
+//! turns once.
+
+mod dues;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sateen_protocol::Share;
+
+use crate::scheduler::SLICE;
+use dues::{Claim, dues};
+
 /// After this time, turns that were recalled count as given back when the time of a process is compared with its turns.
 const GIVEN_BACK_AFTER: Duration = Duration::from_millis(100);
+/// A turn of which several processes are due a part is passed on when the next is behind by this, in seconds of a turn: two
+/// with equal shares then have it for a slice each.
+const BEHIND_S: f64 = SLICE.as_millis() as f64 / 2000.0;
+/// A process that wanted no turn for this time comes anew. Between two of its turns, it wants none for a moment.
+const GONE_AFTER: Duration = Duration::from_millis(100);
+/// Nobody gets more than this later for what he did not get before, in seconds of a turn.
+const BEHIND_MAX_S: f64 = 1.0;
+/// Dues that differ from whole numbers by less are whole.
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// What a process is told about turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +42,17 @@ pub enum TurnOrder {
 #[derive(Debug)]
 pub struct TurnPool {
     free: u32,
-    members: BTreeMap<u64, Share>,
+    members: BTreeMap<u64, Borrower>,
     /// The number of the process that began to wait last.
     last_ticket: u64,
     is_scarce: bool,
+    /// Until when the times of processes are counted.
+    settled: Instant,
 }
 
-#[derive(Debug)]
-struct Share {
+#[derive(Debug, Clone)]
+struct Borrower {
+    share: Share,
     has: u32,
     /// Of these, those that it must give back, and since when.
     recalled: u32,
@@ -40,21 +60,29 @@ struct Share {
     waiting: u32,
     /// Its place in the queue.
     ticket: u64,
-    /// The time of all turns until `settled`.
+    /// The time of all its turns.
     time: Duration,
-    settled: Instant,
+    /// The turns that it is due.
+    due: f64,
+    /// What it is due and did not get, in seconds of a turn, while turns are scarce; negative if it got more.
+    behind_s: f64,
+    /// Since when it wants no turn.
+    content_since: Option<Instant>,
 }
 
-impl Share {
-    fn new(now: Instant) -> Self {
+impl Borrower {
+    fn new(share: Share) -> Self {
         Self {
+            share,
             has: 0,
             recalled: 0,
             recalled_since: None,
             waiting: 0,
             ticket: 0,
             time: Duration::ZERO,
-            settled: now,
+            due: 0.0,
+            behind_s: BEHIND_S,
+            content_since: None,
         }
     }
 
@@ -68,11 +96,59 @@ impl Share {
         if is_late { self.keeps() } else { self.has }
     }
 
-    /// Adds the time since the last call; called before the number of turns changes.
-    fn settle(&mut self, now: Instant) {
-        self.time += now.duration_since(self.settled).saturating_mul(self.held(now));
-        self.settled = now;
+    /// Turns that it can use. The workers whose turns were recalled will want others.
+    fn demand(&self) -> u32 {
+        self.has + self.waiting
     }
+
+    /// Adds the time for which it has had its turns.
+    fn settle(&mut self, passed: Duration, now: Instant) {
+        let held = self.held(now);
+        self.time += passed.saturating_mul(held);
+        if self.demand() > 0 {
+            self.content_since = None;
+            let behind_s = self.behind_s + (self.due - f64::from(held)) * passed.as_secs_f64();
+            self.behind_s = behind_s.clamp(-BEHIND_MAX_S, BEHIND_MAX_S);
+        } else if now.duration_since(*self.content_since.get_or_insert(now)) >= GONE_AFTER {
+            // Who comes anew need not wait until he is behind.
+            self.behind_s = BEHIND_S;
+        }
+    }
+
+    /// Whether another whole turn is due.
+    fn lacks_a_turn(&self) -> bool {
+        f64::from(self.keeps() + 1) <= self.due + NEGLIGIBLE
+    }
+
+    /// Whether a part of another turn is due.
+    fn lacks(&self) -> bool {
+        f64::from(self.keeps()) < self.due - NEGLIGIBLE
+    }
+
+    /// Whether it has a turn of which nothing is due.
+    fn has_one_too_many(&self) -> bool {
+        f64::from(self.keeps()) >= self.due + 1.0 - NEGLIGIBLE
+    }
+
+    /// Whether it has a turn of which only a part is due, or nothing.
+    fn has_too_much(&self) -> bool {
+        f64::from(self.keeps()) > self.due + NEGLIGIBLE
+    }
+
+    /// Who is next, from the least: a whole turn is due, or a part; who is behind the most; who has waited the longest.
+    fn rank(&self) -> (u8, f64, u64) {
+        let class = if self.lacks_a_turn() { 0 } else { u8::from(!self.lacks()) + 1 };
+        (class, -self.behind_s, self.ticket)
+    }
+}
+
+fn first<'a>(borrowers: impl Iterator<Item = (u64, &'a Borrower)>) -> Option<u64> {
+    let waiting = borrowers.filter(|(_, borrower)| borrower.waiting > 0);
+    let first = waiting.min_by(|(_, one), (_, other)| {
+        let ((class, behind, ticket), than) = (one.rank(), other.rank());
+        class.cmp(&than.0).then(behind.total_cmp(&than.1)).then(ticket.cmp(&than.2))
+    });
+    first.map(|(member, _)| member)
 }
 
 /// Orders, each with the process that it is for.
@@ -80,83 +156,118 @@ pub type Orders = Vec<(u64, TurnOrder)>;
 
 impl TurnPool {
     /// This many turns.
-    pub fn new(count: u32) -> Self {
-        Self { free: count, members: BTreeMap::new(), last_ticket: 0, is_scarce: false }
+    pub fn new(count: u32, now: Instant) -> Self {
+        Self { free: count, members: BTreeMap::new(), last_ticket: 0, is_scarce: false, settled: now }
     }
 
     /// A process takes part.
-    pub fn join(&mut self, member: u64, now: Instant) -> Orders {
-        self.members.insert(member, Share::new(now));
+    pub fn join(&mut self, member: u64, share: Share) -> Orders {
+        self.members.insert(member, Borrower::new(share));
         if self.is_scarce { vec![(member, TurnOrder::Scarce(true))] } else { Orders::new() }
     }
 
     /// A process is gone; its turns are free.
     pub fn leave(&mut self, member: u64, now: Instant) -> Orders {
-        if let Some(share) = self.members.remove(&member) {
-            self.free += share.has;
+        self.settle(now);
+        if let Some(borrower) = self.members.remove(&member) {
+            self.free += borrower.has;
         }
         self.balance(now)
     }
 
     /// This many workers of a process wait for a turn.
     pub fn wait(&mut self, member: u64, waiting: u32, now: Instant) -> Orders {
+        self.settle(now);
         self.last_ticket += 1;
         let ticket = self.last_ticket;
         let most = self.count();
-        if let Some(share) = self.members.get_mut(&member) {
-            if share.waiting == 0 {
-                share.ticket = ticket;
+        if let Some(borrower) = self.members.get_mut(&member) {
+            if borrower.waiting == 0 {
+                borrower.ticket = ticket;
             }
             // More would never be lent.
-            share.waiting = waiting.min(most);
+            borrower.waiting = waiting.min(most);
         }
         self.balance(now)
     }
 
     /// A process gives back turns. `None` if it does not have as many.
     pub fn give_back(&mut self, member: u64, turns: u32, now: Instant) -> Option<Orders> {
-        let share = self.members.get_mut(&member)?;
-        share.settle(now);
-        share.has = share.has.checked_sub(turns)?;
-        share.recalled = share.recalled.saturating_sub(turns);
-        share.recalled_since = share.recalled_since.filter(|_| share.recalled > 0);
+        self.settle(now);
+        let borrower = self.members.get_mut(&member)?;
+        borrower.has = borrower.has.checked_sub(turns)?;
+        borrower.recalled = borrower.recalled.saturating_sub(turns);
+        borrower.recalled_since = borrower.recalled_since.filter(|_| borrower.recalled > 0);
         self.free += turns;
         Some(self.balance(now))
     }
 
+    /// Time has passed: a turn of which several are due a part may be another's now.
+    pub fn look(&mut self, now: Instant) -> Orders {
+        self.settle(now);
+        self.balance(now)
+    }
+
+    /// When a turn is to be passed on; `None` if that does not depend on the time.
+    pub fn next_look(&self) -> Option<Instant> {
+        let (borrowers, next) = self.expected();
+        let taker = &borrowers[&next.filter(|next| borrowers[next].lacks())?];
+        let holders = borrowers.values().filter(|one| one.keeps() > 0 && one.has_too_much());
+        let wait_s = |holder: &Borrower| {
+            // By this much a second, the one gets further behind the other.
+            let rate = (taker.due - f64::from(taker.held(self.settled)))
+                - (holder.due - f64::from(holder.held(self.settled)));
+            let missing_s = BEHIND_S - (taker.behind_s - holder.behind_s);
+            (rate > NEGLIGIBLE).then(|| (missing_s / rate).max(0.0))
+        };
+        let wait_s = holders.filter_map(wait_s).min_by(f64::total_cmp)?;
+        // A little later, so that rounding does not make it too early.
+        Some(self.settled + Duration::from_secs_f64(wait_s) + Duration::from_micros(50))
+    }
+
     /// The number of turns that a process has, if they are scarce, so that it uses them all.
     pub fn in_use(&self, member: u64) -> Option<u32> {
-        self.members.get(&member).filter(|_| self.is_scarce).map(|share| share.has)
+        self.members.get(&member).filter(|_| self.is_scarce).map(|borrower| borrower.has)
     }
 
     /// The time of all turns that a process has had, which is the longest that it may have computed.
     pub fn time(&mut self, member: u64, now: Instant) -> Duration {
-        let Some(share) = self.members.get_mut(&member) else { return Duration::ZERO };
-        share.settle(now);
-        share.time
+        self.settle(now);
+        self.members.get(&member).map_or(Duration::ZERO, |borrower| borrower.time)
+    }
+
+    /// Adds the time since the last call; called before anything changes.
+    fn settle(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.settled);
+        self.settled = now.max(self.settled);
+        self.members.values_mut().for_each(|borrower| borrower.settle(passed, now));
     }
 
     fn count(&self) -> u32 {
-        self.free + self.members.values().map(|share| share.has).sum::<u32>()
+        self.free + self.members.values().map(|borrower| borrower.has).sum::<u32>()
     }
 
     fn balance(&mut self, now: Instant) -> Orders {
+        self.note_dues();
         let mut orders = Orders::new();
         while self.free > 0 {
-            let waiting = self.members.iter_mut().filter(|(_, share)| share.waiting > 0);
-            let Some((member, share)) = waiting.min_by_key(|(_, share)| (share.keeps(), share.ticket)) else {
-                break;
-            };
+            let members = self.members.iter().map(|(member, borrower)| (*member, borrower));
+            let Some(next) = first(members) else { break };
+            let Some(borrower) = self.members.get_mut(&next) else { break };
             self.free -= 1;
-            share.settle(now);
-            share.has += 1;
-            share.waiting -= 1;
+            borrower.has += 1;
+            borrower.waiting -= 1;
             self.last_ticket += 1;
-            share.ticket = self.last_ticket;
-            orders.push((*member, TurnOrder::Lend(1)));
+            borrower.ticket = self.last_ticket;
+            orders.push((next, TurnOrder::Lend(1)));
+        }
+        let is_scarce = self.members.values().any(|borrower| borrower.waiting > 0);
+        if is_scarce && !self.is_scarce {
+            // Who had more while nobody waited owes nothing.
+            let holders = self.members.values_mut().filter(|borrower| borrower.has > 0);
+            holders.for_each(|borrower| borrower.behind_s = 0.0);
         }
         orders.extend(self.recall(now));
-        let is_scarce = self.members.values().any(|share| share.waiting > 0);
         if self.is_scarce != is_scarce {
             self.is_scarce = is_scarce;
             orders.extend(self.members.keys().map(|member| (*member, TurnOrder::Scarce(is_scarce))));
@@ -164,144 +275,59 @@ impl TurnPool {
         orders
     }
 
-    /// Recalls turns for those that wait, from processes with more than they have or will have.
+    fn note_dues(&mut self) {
+        let claims: Vec<Claim> = (self.members.values())
+            .map(|borrower| Claim { share: borrower.share, demand: borrower.demand() })
+            .collect();
+        let dues = dues(self.count(), &claims);
+        for (borrower, due) in self.members.values_mut().zip(dues) {
+            borrower.due = due;
+        }
+    }
+
+    /// The processes as they will be when the turns that were recalled have come, and who is next then.
+    fn expected(&self) -> (BTreeMap<u64, Borrower>, Option<u64>) {
+        let mut borrowers = self.members.clone();
+        let recalled: u32 = borrowers.values().map(|borrower| borrower.recalled).sum();
+        let next = |borrowers: &BTreeMap<u64, Borrower>| {
+            first(borrowers.iter().map(|(member, borrower)| (*member, borrower)))
+        };
+        for _ in 0..recalled {
+            if let Some(taker) = next(&borrowers).and_then(|next| borrowers.get_mut(&next)) {
+                taker.has += 1;
+                taker.waiting -= 1;
+            }
+        }
+        let next = next(&borrowers);
+        (borrowers, next)
+    }
+
+    /// Recalls turns for those that are due them.
     fn recall(&mut self, now: Instant) -> Orders {
         let mut orders = Orders::new();
-        let mut takers = Takers::of(&self.members);
-        for _ in 0..self.members.values().map(|share| share.recalled).sum() {
-            takers.take();
-        }
-        while let Some((next, has)) = takers.next() {
-            let others = self.members.iter_mut().filter(|(member, _)| **member != next);
-            // Among equals, the one whose last turn is the oldest.
-            let most = others.max_by_key(|(_, share)| (share.keeps(), u64::MAX - share.ticket));
-            let Some((member, share)) = most.filter(|(_, share)| share.keeps() > has) else { break };
-            share.settle(now);
-            share.recalled += 1;
-            share.recalled_since.get_or_insert(now);
+        loop {
+            let (borrowers, next) = self.expected();
+            let Some(next) = next.filter(|next| borrowers[next].lacks()) else { return orders };
+            let taker = &borrowers[&next];
+            let others = borrowers.iter().filter(|(member, one)| **member != next && one.keeps() > 0);
+            // The one that is the furthest ahead; among equals, the one whose last turn is the oldest.
+            let holder = others.filter(|(_, one)| one.has_too_much()).max_by(|(_, one), (_, other)| {
+                (one.has_one_too_many().cmp(&other.has_one_too_many()))
+                    .then(other.behind_s.total_cmp(&one.behind_s))
+                    .then(other.ticket.cmp(&one.ticket))
+            });
+            let Some((member, holder)) = holder else { return orders };
+            let is_time = taker.lacks_a_turn()
+                || holder.has_one_too_many()
+                || taker.behind_s - holder.behind_s >= BEHIND_S;
+            let holder = self.members.get_mut(member).filter(|holder| is_time && holder.keeps() > 0);
+            let Some(holder) = holder else { return orders };
+            holder.recalled += 1;
+            holder.recalled_since.get_or_insert(now);
             orders.push((*member, TurnOrder::Recall(1)));
-            takers.take();
-        }
-        orders
-    }
-}
-
-/// Processes that wait, with what they will have when the turns that were recalled have come.
-struct Takers(Vec<Taker>);
-
-struct Taker {
-    member: u64,
-    keeps: u32,
-    ticket: u64,
-    waiting: u32,
-}
-
-impl Takers {
-    fn of(members: &BTreeMap<u64, Share>) -> Self {
-        let waiting = members.iter().filter(|(_, share)| share.waiting > 0);
-        let taker = |(member, share): (&u64, &Share)| Taker {
-            member: *member,
-            keeps: share.keeps(),
-            ticket: share.ticket,
-            waiting: share.waiting,
-        };
-        Self(waiting.map(taker).collect())
-    }
-
-    fn first(&mut self) -> Option<&mut Taker> {
-        let waiting = self.0.iter_mut().filter(|taker| taker.waiting > 0);
-        waiting.min_by_key(|taker| (taker.keeps, taker.ticket))
-    }
-
-    /// Who gets the next turn, and how many it has before that.
-    fn next(&mut self) -> Option<(u64, u32)> {
-        self.first().map(|taker| (taker.member, taker.keeps))
-    }
-
-    fn take(&mut self) {
-        if let Some(taker) = self.first() {
-            taker.keeps += 1;
-            taker.waiting -= 1;
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lend(member: u64) -> (u64, TurnOrder) {
-        (member, TurnOrder::Lend(1))
-    }
-
-    fn recall(member: u64) -> (u64, TurnOrder) {
-        (member, TurnOrder::Recall(1))
-    }
-
-    /// The orders, except whether turns are scarce.
-    fn given(orders: Orders) -> Orders {
-        orders.into_iter().filter(|(_, order)| !matches!(order, TurnOrder::Scarce(_))).collect()
-    }
-
-    #[test]
-    fn a_run_alone_gets_all_turns_and_others_take_turns_one_by_one() {
-        let now = Instant::now();
-        let mut pool = TurnPool::new(1);
-        (1..=3).for_each(|member| assert_eq!(pool.join(member, now), []));
-        assert_eq!(pool.wait(1, 1, now), [lend(1)]);
-        assert_eq!(given(pool.wait(2, 1, now)), [recall(1)]);
-        assert_eq!(pool.wait(3, 1, now), [], "there is one turn");
-        assert_eq!(pool.give_back(1, 1, now), Some(vec![lend(2), recall(2)]));
-        assert_eq!(pool.wait(1, 1, now), []);
-        assert_eq!(pool.give_back(2, 1, now), Some(vec![lend(3), recall(3)]));
-        assert_eq!(pool.wait(2, 1, now), []);
-        assert_eq!(pool.give_back(3, 1, now), Some(vec![lend(1), recall(1)]));
-        assert_eq!(pool.leave(1, now)[0], lend(2));
-        assert_eq!(pool.leave(2, now), []);
-        assert_eq!((pool.free, pool.count()), (1, 1));
-    }
-
-    #[test]
-    fn processes_with_enough_work_share_the_turns_equally() {
-        let now = Instant::now();
-        let mut pool = TurnPool::new(2);
-        pool.join(1, now);
-        pool.join(2, now);
-        assert_eq!(pool.wait(1, 2, now), [lend(1), lend(1)]);
-        assert_eq!(given(pool.wait(2, 9, now)), [recall(1)]);
-        assert_eq!(pool.give_back(1, 1, now), Some(vec![lend(2)]));
-        assert_eq!(pool.wait(1, 1, now), [], "each has one");
-        assert_eq!(pool.give_back(1, 2, now), None, "it does not have as many");
-    }
-
-    #[test]
-    fn processes_are_notified_when_others_wait() {
-        let now = Instant::now();
-        let mut pool = TurnPool::new(1);
-        pool.join(1, now);
-        pool.wait(1, 1, now);
-        pool.join(2, now);
-        let scarce = |is_scarce| [1, 2].map(|member| (member, TurnOrder::Scarce(is_scarce)));
-        assert_eq!(pool.wait(2, 1, now)[1..], scarce(true));
-        assert_eq!(pool.join(3, now), [(3, TurnOrder::Scarce(true))]);
-        pool.leave(3, now);
-        assert_eq!(pool.give_back(1, 1, now).expect("it has it")[1..], scarce(false));
-    }
-
-    #[test]
-    fn a_turn_that_is_not_given_back_in_time_counts_no_more() {
-        let now = Instant::now();
-        let mut pool = TurnPool::new(1);
-        pool.join(1, now);
-        pool.join(2, now);
-        pool.wait(1, 1, now);
-        pool.wait(2, 1, now);
-        let half = now + GIVEN_BACK_AFTER / 2;
-        assert_eq!(pool.time(1, half), GIVEN_BACK_AFTER / 2);
-        let late = now + 3 * GIVEN_BACK_AFTER;
-        assert_eq!((pool.time(1, late), pool.time(2, late)), (GIVEN_BACK_AFTER / 2, Duration::ZERO));
-        pool.give_back(1, 1, late);
-        let later = late + GIVEN_BACK_AFTER;
-        assert_eq!((pool.time(1, later), pool.time(2, later)), (GIVEN_BACK_AFTER / 2, GIVEN_BACK_AFTER));
-    }
-}
+mod tests;

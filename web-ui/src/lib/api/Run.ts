@@ -74,6 +74,16 @@ inputs?: { [key in string]: string },
  */
 held_up_by?: HoldUp, 
 /**
+ * `low`, `normal` or `high`: which runs of one submitter get more.
+ */
+priority: string, 
+/**
+ * The part of the workers of each host that the run is due while all runs that are given to hosts have work enough, above 0 and
+ * up to 1: a part of what its submitter is due by weight, by the priorities of the submitter's runs. What runs do not use,
+ * others get. Null unless it is `running`.
+ */
+share: number | null, 
+/**
  * Whether these numbers are complete. `so_far`: hosts still count, until a moment after the end. `final`: all hosts
  * that took part have reported their last counts. `partial`: not all have. Of a host that was given up and was not
  * back by the end, what it counted in about the last half second is missing. Of one that did not come back after a

@@ -46,4 +46,9 @@ strict_nan: boolean,
  * each; N is from 2 to 5. With `audit=P`, a share P of the work of each host is drawn and computed again by another owner; P is
  * above 0 and up to 1.
  */
-trust?: string, };
+trust?: string, 
+/**
+ * Which runs of one submitter get more of the grid: `low`, `normal` (the default) or `high`, each four times as much as the
+ * one before. Runs of other submitters get what they are due anyway.
+ */
+priority?: string, };
