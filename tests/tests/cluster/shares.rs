@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sateen_tests::cluster::{Cluster, work_of};
 use sateen_tests::command::{app, ended};
+use sateen_tests::probe;
 
 /// Submits a run that takes long, with a token and more words; returns its number.
 fn submit(cluster: &Cluster, token: &str, words: &[&str]) -> u64 {
@@ -64,4 +65,25 @@ fn a_submitter_with_a_quota_has_no_more_runs_than_that() {
     third().fails_with(4, &["`ci`", "2 runs", "sateen cancel"]);
     assert_eq!(cluster.sateen(["cancel", &runs[0].to_string()]).code, Some(0));
     third().result();
+}
+
+/// Such jobs report nothing by themselves, so that what is shown of them comes from counts that are sent in between.
+#[test]
+fn runs_that_take_turns_show_the_work_of_jobs_that_call_nothing() {
+    let cluster = Cluster::start(&[("ada", "here")]);
+    let words = ["--function", "long_loops", "100000", "5000000"];
+    let runs = [0, 1].map(|_| cluster.submit_module(probe::module_path(), &words));
+    for run in runs {
+        cluster.await_work(run, &["ada"], 0.05);
+    }
+    let work = |run: &u64| work_of(&cluster.api().run(*run), "ada");
+    let before: f64 = runs.iter().map(work).sum();
+    let took = Duration::from_secs(5);
+    thread::sleep(took);
+    let did = runs.iter().map(work).sum::<f64>() - before;
+    assert!(did >= 0.6 * took.as_secs_f64(), "one worker has done {did} s of work in {took:?}");
+    for run in runs {
+        assert!(cluster.api().run(run)["jobs"]["executed"].as_u64() > Some(10));
+        assert_eq!(cluster.sateen(["cancel", &run.to_string()]).code, Some(0));
+    }
 }

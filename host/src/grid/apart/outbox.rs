@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use sateen_protocol::Counts;
@@ -111,27 +111,32 @@ impl Queue {
         }
     }
 
-    /// The thread's loop; it ends when nothing more is to be sent, or the host is gone.
+    /// The thread's loop; it ends when nothing more is to be sent, or the host is gone. However much else there is to send, the
+    /// counts are sent in time.
     fn run(&self) {
         let mut is_active = true;
+        let mut counted_next = Instant::now() + COUNTED_EVERY;
         loop {
             let mut waiting = self.waiting.lock();
-            let is_late = if !waiting.is_empty() {
-                false
-            } else if is_active {
-                self.filled.wait_for(&mut waiting, COUNTED_EVERY).timed_out()
-            } else {
-                self.filled.wait(&mut waiting);
-                false
-            };
+            match (waiting.is_empty(), is_active) {
+                (true, true) => drop(self.filled.wait_until(&mut waiting, counted_next)),
+                (true, false) => self.filled.wait(&mut waiting),
+                (false, _) => {}
+            }
             drop(waiting);
             let mut post = self.post.lock();
             let Some(post) = post.as_mut() else { return };
-            let sent = if is_late { post.send_counts() } else { post.send_all(&self.waiting).map(|()| true) };
-            match sent {
-                Ok(is_changed) => is_active = is_changed || post.portion.counts().instances > 0,
-                Err(_) => return,
+            if post.send_all(&self.waiting).is_err() {
+                return;
             }
+            let now = Instant::now();
+            if is_active && now < counted_next {
+                continue;
+            }
+            let Ok(is_changed) = post.send_counts() else { return };
+            // Whatever has woken this thread may be the begin of more.
+            is_active = !is_active || is_changed || post.portion.counts().instances > 0;
+            counted_next = now + COUNTED_EVERY;
         }
     }
 }
