@@ -54,3 +54,17 @@ pub fn make_token(
         Ok((made.held.name().to_owned(), made.secret))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coordinator_whose_first_token_was_made_waits_for_no_host_to_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        make_token(folder.path(), Scope::Admin, None, None).expect("it is made");
+        let opening = Opening { blobs_bytes_max: 1 << 20, results_bytes_max: 1 << 20, new_grid: false };
+        let (_store, restored) = Store::open(folder.path(), opening).expect("it opens");
+        assert!(!restored.restarted && restored.has_admin);
+    }
+}

@@ -124,7 +124,7 @@ pub struct Restored {
     pub grid: GridId,
     /// Generates the hosts' secrets.
     pub secret: [u8; 32],
-    /// The grid has run before.
+    /// The grid has run before, and hosts may come back: some were there, or there are runs that are not over.
     pub restarted: bool,
     /// A seed for the machine's randomness, different each time.
     pub seed: u64,
@@ -229,7 +229,7 @@ impl Store {
         let restored = Restored {
             grid,
             secret,
-            restarted,
+            restarted: restarted && !(runs.is_empty() && hosts.is_empty()),
             seed,
             runs,
             submitters,
