@@ -79,8 +79,15 @@ fn of_short_runs(turns: u64) -> Result<Vec<Figure>> {
 
     let grid = Cluster::start_with_tokens(&HOSTS);
     let [one, other] = ["one", "other"].map(|name| grid.new_token(&["--scope", "submitter", "--name", name]));
+    // The first run loads the app.
+    timed(&grid, &other, SHORT_S, turns)?;
     let short_alone = timed(&grid, &other, SHORT_S, turns)?;
     let long_alone = timed(&grid, &one, LONG_S / 4.0, turns)? * 4.0;
+    eprintln!(
+        "share: alone on the whole grid, a short run takes {} s, and the long one {} s",
+        shown(short_alone),
+        shown(long_alone)
+    );
     let since = Instant::now();
     let long = submit(&grid, &one, LONG_S, turns)?;
     work_s(&grid, long, SETTLED.as_secs_f64())?;
