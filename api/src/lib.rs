@@ -15,7 +15,7 @@ mod job;
 pub mod limits;
 pub mod names;
 mod run;
-mod share;
+mod terms;
 #[cfg(test)]
 mod typescript;
 mod watch;
@@ -31,7 +31,7 @@ pub use run::{
     AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
     TableSize,
 };
-pub use share::RunShare;
+pub use terms::RunTerms;
 pub use watch::{
     Alert, CriticalJob, Depth, EventKind, Grid, HoldUp, HoldUpKind, IdleWhy, Remaining, RunDetails, RunEvent,
     SeriesOfRun, Timeline, TimelineRow, TreeHost, TreeTable,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use sateen_protocol::{FaultTolerance, RunState, Stealing, Trust};
+use sateen_protocol::{FaultTolerance, RunState, Stealing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{Checked, HoldUp, JobCounts, RunShare, SubmittedLimits};
+use crate::{Checked, HoldUp, JobCounts, RunTerms, SubmittedLimits};
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
@@ -93,12 +93,9 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub queued_s: Option<f64>,
-    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
-    #[serde(default = "trusted")]
-    pub trust: String,
-    /// What it gets of hosts that have other runs, too.
+    /// The terms on which hosts work for it.
     #[serde(flatten)]
-    pub share: RunShare,
+    pub terms: RunTerms,
     /// Hashes of its inputs, by name; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
@@ -110,11 +107,6 @@ pub struct Run {
     /// The rest.
     #[serde(flatten)]
     pub figures: Figures,
-}
-
-/// The policy of coordinators that know no other.
-fn trusted() -> String {
-    Trust::default().to_string()
 }
 
 /// The app of a run.
@@ -325,8 +317,7 @@ mod tests {
             ended_at: None,
             elapsed_s: Some(0.0),
             queued_s: None,
-            trust: trusted(),
-            share: RunShare::default(),
+            terms: RunTerms::default(),
             inputs: None,
             held_up_by: None,
             figures: Figures::default(),
@@ -358,7 +349,7 @@ mod tests {
             (Some(json!("normal")), Some(Value::Null))
         );
         let read: Run = serde_json::from_value(written).expect("it is a run");
-        assert_eq!(read.share, RunShare::default());
+        assert_eq!(read.terms, RunTerms::default());
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `sateen token` and `sateen audit`.
 
+use sateen_access::Scope;
 use sateen_api::{AccessToken, AuditLine, NewToken, TokenRequest};
 use sateen_command_line::local_with_zone;
+use sateen_protocol::Share;
 use serde_json::{Value, json};
 
 use super::client::{Client, segment};
@@ -102,12 +104,17 @@ fn list(flags: &List) -> Result<(), Failure> {
             moment(&token.expires_at),
             moment(&token.used_at),
             token.uses_max.map_or_else(|| "-".to_owned(), |max| format!("{} of {max}", token.uses)),
-            known(token.weight, |weight| weight.to_string()),
+            known(token.weight.or_else(|| usual_weight(&token.scope)), |weight| weight.to_string()),
             known(token.runs_max, |runs| runs.to_string()),
             token.made_by.clone(),
         ]);
     }
     print(columns.text().as_bytes())
+}
+
+/// The weight of a token of this scope to which nobody gave another.
+fn usual_weight(scope: &str) -> Option<u16> {
+    Scope::parse(scope).filter(|scope| scope.submits()).map(|_| Share::WEIGHT)
 }
 
 /// Revokes all that it can. Fails with the error of the first that it cannot revoke.

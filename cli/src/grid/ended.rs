@@ -70,7 +70,7 @@ fn about(run: &Run) -> About {
         times: Times { elapsed_s: run.elapsed_s, work_s: figures.work_s, span_s: figures.span_s },
         shared: None,
         profile: None,
-        checking: Some(Checking { trust: run.trust.clone(), checked: figures.checked.clone() }),
+        checking: Some(Checking { trust: run.terms.trust.clone(), checked: figures.checked.clone() }),
         losses: Some(Losses {
             answer_work_s: figures.answer_work_s,
             lost_work_s: figures.lost_work_s,

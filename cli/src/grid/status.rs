@@ -59,7 +59,7 @@ fn page(run: &Run, left: Option<String>, width: Option<usize>) -> String {
         row("error", failure.message);
     }
     if let Some(checked) = &figures.checked {
-        row("checked", format!("{}: {}", run.trust, how_checked(checked)));
+        row("checked", format!("{}: {}", run.terms.trust, how_checked(checked)));
     }
     if let Some((name, share)) = share_of(run) {
         row(name, share);
@@ -130,9 +130,9 @@ fn page(run: &Run, left: Option<String>, width: Option<usize>) -> String {
 /// What a run is due of each host, and its priority, if it is not the usual one.
 fn share_of(run: &Run) -> Option<(&'static str, String)> {
     let due =
-        run.share.share.map(|part| format!("{} of each host, while all runs have work enough", share(part)));
-    let is_usual = run.share.priority == Priority::default().word();
-    let priority = Some(&run.share.priority).filter(|_| !is_usual);
+        run.terms.share.map(|part| format!("{} of each host, while all runs have work enough", share(part)));
+    let is_usual = run.terms.priority == Priority::default().word();
+    let priority = Some(&run.terms.priority).filter(|_| !is_usual);
     match (due, priority) {
         (Some(due), Some(priority)) => Some(("share", format!("{due}; priority {priority}"))),
         (Some(due), None) => Some(("share", due)),
@@ -237,7 +237,7 @@ fn hosts(run: &Run, width: Option<usize>) -> String {
         "SITE",
         "NOW",
         "WORK",
-        "SHARE",
+        "OF ALL",
         "OF A CORE",
         "EXECUTED",
         "STOLEN",

@@ -50,7 +50,7 @@ pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
         title(run),
         run.figures.progress.map(short).unwrap_or_default(),
         known(run.figures.hosts, |hosts| hosts.to_string()),
-        run.share.share.map(share).unwrap_or_default(),
+        run.terms.share.map(share).unwrap_or_default(),
         elapsed(run),
         run.waiting_for.as_deref().map(localised).unwrap_or_default(),
     ]
@@ -76,7 +76,11 @@ pub fn how_long(run: &Run) -> String {
 
 /// The part of each host that a run is due, in percent.
 pub fn share(part: f64) -> String {
-    if part < 0.01 { "below 1 %".to_owned() } else { percent(part, 1.0) }
+    match part {
+        ..0.01 => "below 1 %".to_owned(),
+        0.99..1.0 => "above 99 %".to_owned(),
+        _ => percent(part, 1.0),
+    }
 }
 
 /// The progress that a run reports, in percent; if the app does not know the total, the number that is done.

@@ -23,6 +23,11 @@ impl Reports {
         self.last.insert(host, now);
     }
 
+    /// Whether a host has reported lately, of any run.
+    pub fn are_recent(&self, host: HostId, now: Time) -> bool {
+        self.last.get(&host).is_some_and(|last| now < *last + SILENT)
+    }
+
     /// A host has gone.
     pub fn went(&mut self, host: HostId) {
         self.last.remove(&host);

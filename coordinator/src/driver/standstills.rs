@@ -85,6 +85,10 @@ impl Driver {
         }
         let root = view.root_host();
         for host in chronicle.silent_hosts() {
+            // Its workers may compute for other runs, so that it has nothing to report of this one.
+            if self.hosts.reports.are_recent(host.host, self.clock.now()) {
+                continue;
+            }
             let row = view.by_host_from(host.host).next().filter(|(found, ..)| *found == host.host);
             let Some((_, is_there, counts)) = row else { continue };
             silent.busy = silent.busy.saturating_add(counts.busy);

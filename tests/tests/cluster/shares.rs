@@ -41,6 +41,11 @@ fn submitters_get_what_their_weights_say_and_their_runs_what_their_priorities_sa
         let part = did / all;
         assert!((part - due).abs() <= 0.02 + due / 10.0, "it got {part} of the work and is due {due}");
     }
+    // A run with a small share does nothing for a while, but its host answers.
+    for run in runs {
+        let about = cluster.api().run(run);
+        assert!(!about.to_string().contains("answer"), "{about:#}");
+    }
     // What one does not use, the others get.
     assert_eq!(cluster.sateen(["cancel", &runs[2].to_string()]).code, Some(0));
     let share = |run: u64| cluster.api().run(run)["share"].as_f64();

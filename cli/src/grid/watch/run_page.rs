@@ -226,7 +226,7 @@ impl RunPage {
             })
             .collect();
         let headings =
-            ["HOST", "SITE", "NOW", "WORK", "SHARE", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED"];
+            ["HOST", "SITE", "NOW", "WORK", "OF ALL", "EXECUTED", "STOLEN", "REDONE", "REUSED", "ADOPTED"];
         table(&headings, &cells, width)
     }
 

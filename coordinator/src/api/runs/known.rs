@@ -1,6 +1,6 @@
 //! A run, from what is saved of it and what the driver knows.
 
-use sateen_api::{AppOfRun, Run, RunShare};
+use sateen_api::{AppOfRun, Run, RunTerms};
 use sateen_protocol::{HostId, RunId, RunState};
 
 use super::row;
@@ -105,8 +105,11 @@ impl Known {
             ended_at: row.ended_at_ms.map(written),
             elapsed_s: elapsed_ms.map(|elapsed_ms| elapsed_ms as f64 / 1e3),
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
-            trust: row.spec.trust.to_string(),
-            share: RunShare { priority: row.spec.share.priority.to_string(), share },
+            terms: RunTerms {
+                trust: row.spec.trust.to_string(),
+                priority: row.spec.share.priority.to_string(),
+                share,
+            },
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,
             figures: sateen_api::Figures {

@@ -98,6 +98,14 @@ impl Pools {
         }
     }
 
+    /// A process was told to stop: others get its turns.
+    pub fn end_turns(&self, member: u64) {
+        let mut turns = self.turns.lock();
+        let orders = turns.pool.end(member, Instant::now());
+        self.order(&orders);
+        self.plan_look(&turns);
+    }
+
     /// The processes; waits for one if there is none.
     pub fn wait_for_members(&self) -> Vec<Arc<Member>> {
         let mut members = self.members.lock();

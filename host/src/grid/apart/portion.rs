@@ -77,6 +77,7 @@ impl RunningPortion for PortionApart {
         let mut last = None;
         if self.member.advance(Stage::Stopping).is_some() {
             self.member.post(&ToGuests::Stop);
+            self.pools.end_turns(self.member.id);
             if let Stage::Stopped(counts) =
                 self.member.wait(|stage| matches!(stage, Stage::Stopping), STOP_MAX)
             {

@@ -1,6 +1,6 @@
 //! The turns of all processes of guests: how many threads each may compute with.
 //!
-//! Each process is [due](dues) a number of turns, which usually is not whole. It has at least the whole ones, if it can use
+//! Each process is [due](mod@dues) a number of turns, which usually is not whole. It has at least the whole ones, if it can use
 //! them; for a turn of which several are due a part, they take turns: whoever is behind the most by time is next. Turns are
 //! lent, and a process keeps those that it has until others are due them. So a run that is alone on its host is lent all
 //! turns once.
@@ -68,6 +68,8 @@ struct Borrower {
     behind_s: f64,
     /// Since when it wants no turn.
     content_since: Option<Instant>,
+    /// It was told to stop, and gets no turns any more.
+    is_over: bool,
 }
 
 impl Borrower {
@@ -83,6 +85,7 @@ impl Borrower {
             due: 0.0,
             behind_s: BEHIND_S,
             content_since: None,
+            is_over: false,
         }
     }
 
@@ -175,13 +178,24 @@ impl TurnPool {
         self.balance(now)
     }
 
+    /// A process was told to stop: its turns are free, as it computes no more than a moment.
+    pub fn end(&mut self, member: u64, now: Instant) -> Orders {
+        self.settle(now);
+        if let Some(borrower) = self.members.get_mut(&member) {
+            self.free += std::mem::take(&mut borrower.has);
+            (borrower.recalled, borrower.recalled_since, borrower.waiting) = (0, None, 0);
+            borrower.is_over = true;
+        }
+        self.balance(now)
+    }
+
     /// This many workers of a process wait for a turn.
     pub fn wait(&mut self, member: u64, waiting: u32, now: Instant) -> Orders {
         self.settle(now);
         self.last_ticket += 1;
         let ticket = self.last_ticket;
         let most = self.count();
-        if let Some(borrower) = self.members.get_mut(&member) {
+        if let Some(borrower) = self.members.get_mut(&member).filter(|borrower| !borrower.is_over) {
             if borrower.waiting == 0 {
                 borrower.ticket = ticket;
             }
@@ -195,6 +209,9 @@ impl TurnPool {
     pub fn give_back(&mut self, member: u64, turns: u32, now: Instant) -> Option<Orders> {
         self.settle(now);
         let borrower = self.members.get_mut(&member)?;
+        if borrower.is_over {
+            return Some(Orders::new());
+        }
         borrower.has = borrower.has.checked_sub(turns)?;
         borrower.recalled = borrower.recalled.saturating_sub(turns);
         borrower.recalled_since = borrower.recalled_since.filter(|_| borrower.recalled > 0);

@@ -62,10 +62,6 @@ elapsed_s: number | null,
  */
 queued_s?: number, 
 /**
- * Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
- */
-trust: string, 
-/**
  * Hashes of its inputs, by name; absent in lists.
  */
 inputs?: { [key in string]: string }, 
@@ -73,6 +69,10 @@ inputs?: { [key in string]: string },
  * What keeps the run, or kept it, from being faster; absent in lists, and if too little is known.
  */
 held_up_by?: HoldUp, 
+/**
+ * Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
+ */
+trust: string, 
 /**
  * `low`, `normal` or `high`: which runs of one submitter get more.
  */

@@ -75,6 +75,20 @@ fn processes_are_notified_when_others_wait() {
 }
 
 #[test]
+fn others_get_the_turns_of_a_process_that_was_told_to_stop_at_once() {
+    let now = Instant::now();
+    let mut pool = pool(2, 2, now);
+    pool.wait(1, 2, now);
+    pool.wait(2, 2, now);
+    assert_eq!(given(pool.end(1, now)), [lend(2), lend(2)]);
+    // What it still says is late, and no lie.
+    assert_eq!(pool.give_back(1, 1, now), Some(vec![]));
+    assert_eq!(pool.wait(1, 2, now), []);
+    assert_eq!(given(pool.leave(1, now)), []);
+    assert_eq!((pool.count(), pool.in_use(2)), (2, None));
+}
+
+#[test]
 fn a_turn_that_is_not_given_back_in_time_counts_no_more() {
     let now = Instant::now();
     let mut pool = pool(1, 2, now);

@@ -1,13 +1,17 @@
-//! How runs share hosts.
+//! The terms on which hosts work for a run.
 
-use sateen_protocol::Priority;
+use sateen_protocol::{Priority, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// What a run gets of hosts that have other runs, too.
+/// The terms on which hosts work for a run: whether their results are believed, and what it gets of hosts that have other
+/// runs, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
-pub struct RunShare {
+pub struct RunTerms {
+    /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
+    #[serde(default = "trusted")]
+    pub trust: String,
     /// `low`, `normal` or `high`: which runs of one submitter get more.
     #[serde(default = "normal")]
     pub priority: String,
@@ -17,13 +21,18 @@ pub struct RunShare {
     pub share: Option<f64>,
 }
 
+/// The policy of coordinators that know no other.
+fn trusted() -> String {
+    Trust::default().to_string()
+}
+
 /// The priority of coordinators that know no other.
 fn normal() -> String {
     Priority::default().to_string()
 }
 
-impl Default for RunShare {
+impl Default for RunTerms {
     fn default() -> Self {
-        Self { priority: normal(), share: None }
+        Self { trust: trusted(), priority: normal(), share: None }
     }
 }
