@@ -90,7 +90,7 @@ fn of_short_runs(turns: u64) -> Result<Vec<Figure>> {
     );
     let since = Instant::now();
     let long = submit(&grid, &one, LONG_S, turns)?;
-    work_s(&grid, long, SETTLED.as_secs_f64())?;
+    await_work(&grid, long, SETTLED.as_secs_f64());
     let mut beside = Vec::new();
     for _ in 0..SHORT_RUNS {
         beside.push(timed(&grid, &other, SHORT_S, turns)?);
@@ -120,10 +120,10 @@ fn of_short_runs(turns: u64) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Waits until a run has done this much work, in seconds, and returns it.
-fn work_s(grid: &Cluster, run: u64, least_s: f64) -> Result<f64> {
+/// Waits until a run has done this much work, in seconds.
+fn await_work(grid: &Cluster, run: u64, least_s: f64) {
     let work = || grid.api().run(run)["work_s"].as_f64().filter(|work_s| *work_s >= least_s);
-    Ok(until("a run has worked", PATIENCE, work))
+    until("a run has worked", PATIENCE, work);
 }
 
 /// The greatest deviation of a submitter's part of the work from its share, in per cent of the share.
@@ -136,7 +136,7 @@ fn of_weights(turns: u64) -> Result<Figure> {
         runs.push(submit(&grid, &token, 2.0 * WATCHED.as_secs_f64() * HOSTS.len() as f64, turns)?);
     }
     for run in &runs {
-        work_s(&grid, *run, 0.1)?;
+        await_work(&grid, *run, 0.1);
     }
     std::thread::sleep(SETTLED);
     let works = |grid: &Cluster| -> Result<Vec<f64>> {

@@ -46,8 +46,8 @@ pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
 pub use outcome::{JobFailure, MainOutcome, RootOutcome};
 pub use random::Random;
 pub use run::{
-    Counts, FaultTolerance, HeldCounts, Jobs, LimitOutOfRange, Priority, RunEnd, RunLimits, RunSpec,
-    RunState, Share, Stealing, due,
+    Claim, Counts, FaultTolerance, HeldCounts, Jobs, LimitOutOfRange, Priority, RunEnd, RunLimits, RunSpec,
+    RunState, Share, Stealing, due, dues,
 };
 pub use steals::{Latencies, STEAL_LATENCY_BOUNDS_US, Scope, StealCounts, Steals};
 pub use table::Table;

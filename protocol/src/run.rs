@@ -1,5 +1,6 @@
 //! A run: its specification, limits, state, end and counts.
 
+mod dues;
 mod limits;
 mod share;
 
@@ -8,8 +9,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::dues::{Claim, due, dues};
 pub use self::limits::{LimitOutOfRange, RunLimits};
-pub use self::share::{Priority, Share, due};
+pub use self::share::{Priority, Share};
 use crate::limits::{RECORD_EVERY_MS, RECORDED_PARTS, RECORDED_WORK_MIN};
 use crate::{BlobHash, JobFailure, Steals, Trust};
 

@@ -20,7 +20,7 @@ impl Chronicle {
     /// The run gives its place to another one: it is suspended, and then waits for another turn.
     pub fn gives_way(&mut self) {
         self.gives_way = true;
-        let text = "the run gave its place to a run of an address that had none".to_owned();
+        let text = "the run gave its place to a run of a submitter that had none".to_owned();
         self.add_event(EventKind::Suspended, None, text);
     }
 

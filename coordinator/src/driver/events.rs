@@ -203,7 +203,7 @@ impl Driver {
                 tracing::debug!(run = run.0, state = state.word(), "run changed");
             }
             Event::GaveWay(run) => {
-                tracing::info!(run = run.0, "run gave its place to an address that had none");
+                tracing::info!(run = run.0, "run gave its place to a submitter that had none");
                 self.record(run, Chronicle::gives_way);
             }
             Event::Log(run, host, lines) => self.record(run, |chronicle| chronicle.log(host, lines)),

@@ -265,7 +265,7 @@ fn wrong_submissions_are_refused_in_a_sentence() {
         (r#"{"app":"probe","inputs":{"a":"no hash"}}"#, 422, "upload it"),
         (r#"{"app":"probe","record_every_ms":0}"#, 422, "record_every_ms"),
         (r#"{"app":"probe","trust":"quorum=9"}"#, 422, "N from 2 to 5"),
-        (r#"{"app":"probe","priority":"urgent"}"#, 422, "there are low, normal, high"),
+        (r#"{"app":"probe","priority":"urgent"}"#, 422, "expected one of low, normal, high"),
         (r#"{"app":"probe","stealing":"often"}"#, 400, "cluster-aware"),
         (r#"{"app":"probe","surprise":1}"#, 400, "surprise"),
         (r#"{"app":"#, 400, "invalid submission"),

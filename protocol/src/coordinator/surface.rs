@@ -187,7 +187,7 @@ pub enum Event {
     RootGivenBack(RunId, HostId),
     /// A run's state changed.
     RunChanged(RunId, RunState),
-    /// A run is suspended and then waits for another turn: its place goes to another submitter, who had none.
+    /// A run is suspended and then waits for another turn: its place goes to another submitter, which had none.
     GaveWay(RunId),
     /// Lines of an app's log.
     Log(RunId, HostId, Vec<LogLine>),

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use sateen_contradictions::{Asked, Grown, is_over, samples};
 use serde_json::Value;
-use ureq::Agent;
-use ureq::RequestBuilder;
 use ureq::typestate::{WithBody, WithoutBody};
+use ureq::{Agent, RequestBuilder};
 
 /// Interval between requests while waiting.
 const PERIOD: Duration = Duration::from_millis(25);

@@ -1,4 +1,4 @@
-//! Shares of a grid: what each submitter gets, and which of his runs.
+//! Shares of a grid: what each submitter gets, and which of its runs.
 
 use std::thread;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn a_submitter_with_a_quota_has_no_more_runs_than_that() {
         command.env("SATEEN_TOKEN", &token);
         ended(command)
     };
-    third().fails_with(4, &["`ci`", "2 runs", "sateen cancel"]);
+    third().fails_with(4, &["`ci`", "2 unfinished runs", "sateen cancel"]);
     assert_eq!(cluster.sateen(["cancel", &runs[0].to_string()]).code, Some(0));
     third().result();
 }

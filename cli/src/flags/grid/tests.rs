@@ -17,17 +17,20 @@ fn choices_are_spelled_as_the_coordinator_does() {
     }
 }
 
-#[test]
-fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
+/// The policies of `sateen submit fib` with these words.
+fn policies(words: &[&str]) -> Result<Policies, String> {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
         submit: Submit,
     }
-    let parse = |words: &[&str]| {
-        let line = <Line as clap::Parser>::try_parse_from([&["submit", "fib"], words].concat());
-        line.map(|line| line.submit.policies.trust).map_err(|error| error.to_string())
-    };
+    let line = <Line as clap::Parser>::try_parse_from([&["submit", "fib"], words].concat());
+    line.map(|line| line.submit.policies).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
+    let parse = |words: &[&str]| policies(words).map(|policies| policies.trust);
     assert_eq!(parse(&[]), Ok(Trust::Trust));
     assert_eq!(parse(&["--trust", "trust"]), Ok(Trust::Trust));
     assert_eq!(parse(&["--trust", "quorum=3"]), Ok(Trust::Quorum(3)));
@@ -43,22 +46,14 @@ fn a_policy_of_trust_is_named_and_only_when_a_run_is_submitted() {
 
 #[test]
 fn a_priority_is_a_word_and_only_for_runs_of_a_grid() {
-    #[derive(clap::Parser)]
-    struct Line {
-        #[command(flatten)]
-        submit: Submit,
-    }
-    let parse = |words: &[&str]| {
-        let line = <Line as clap::Parser>::try_parse_from([&["submit", "fib"], words].concat());
-        line.map(|line| line.submit.policies.priority).map_err(|error| error.to_string())
-    };
+    let parse = |words: &[&str]| policies(words).map(|policies| policies.priority);
     assert_eq!(parse(&[]), Ok(Priority::Normal));
     for priority in Priority::ALL {
         assert_eq!(parse(&["--priority", priority.word()]), Ok(priority));
     }
     for wrong in ["High", "1", "urgent"] {
         let error = parse(&["--priority", wrong]).expect_err(wrong);
-        assert!(error.contains("there are low, normal, high"), "{error}");
+        assert!(error.contains("expected one of low, normal, high"), "{error}");
     }
 }
 

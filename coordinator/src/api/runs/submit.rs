@@ -108,12 +108,12 @@ async fn check_quota<'a>(api: &Api, held: &'a Held) -> Result<Option<MutexGuard<
     if has < u64::from(runs_max) {
         return Ok(Some(alone));
     }
-    let runs = if runs_max == 1 { "run that is" } else { "runs that are" };
+    let runs = if runs_max == 1 { "run" } else { "runs" };
     Err(Problem::new(
         StatusCode::TOO_MANY_REQUESTS,
         format!(
-            "the token {} may have {runs_max} {runs} not over, and has {has}; wait until one has ended, or cancel one with \
-             `sateen cancel`",
+            "the token {} may have {runs_max} unfinished {runs} and has {has}, suspended ones included; wait until one has \
+             ended, or cancel one with `sateen cancel`",
             quoted(held.name())
         ),
     ))

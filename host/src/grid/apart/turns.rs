@@ -1,19 +1,16 @@
 //! The turns of all processes of guests: how many threads each may compute with.
 //!
-//! Each process is [due](mod@dues) a number of turns, which usually is not whole. It has at least the whole ones, if it can use
-//! them; for a turn of which several are due a part, they take turns: whoever is behind the most by time is next. Turns are
+//! Each process is [due](dues) a number of turns, usually not a whole one. It has at least the whole ones, if it can use
+//! them. Of the others, several processes are due a part each: the next is the one that is the furthest behind. Turns are
 //! lent, and a process keeps those that it has until others are due them. So a run that is alone on its host is lent all
 //! turns once.
-
-mod dues;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use sateen_protocol::Share;
+use sateen_protocol::{Claim, Share, dues};
 
 use crate::scheduler::SLICE;
-use dues::{Claim, dues};
 
 /// After this time, turns that were recalled count as given back when the time of a process is compared with its turns.
 const GIVEN_BACK_AFTER: Duration = Duration::from_millis(100);
@@ -22,12 +19,12 @@ const GIVEN_BACK_AFTER: Duration = Duration::from_millis(100);
 const BEHIND_S: f64 = SLICE.as_millis() as f64 / 2000.0;
 /// A process that wanted no turn for this time comes anew. Between two of its turns, it wants none for a moment.
 const GONE_AFTER: Duration = Duration::from_millis(100);
-/// Nobody gets more than this later for what he did not get before, in seconds of a turn.
+/// The most that a process gets later for what it did not get before, in seconds of a turn.
 const BEHIND_MAX_S: f64 = 1.0;
 /// Dues that differ from whole numbers by less are whole.
 const NEGLIGIBLE: f64 = 1e-6;
 
-/// What a process is told about turns.
+/// An order to a process about its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnOrder {
     /// It has this many more.
@@ -113,7 +110,7 @@ impl Borrower {
             let behind_s = self.behind_s + (self.due - f64::from(held)) * passed.as_secs_f64();
             self.behind_s = behind_s.clamp(-BEHIND_MAX_S, BEHIND_MAX_S);
         } else if now.duration_since(*self.content_since.get_or_insert(now)) >= GONE_AFTER {
-            // Who comes anew need not wait until he is behind.
+            // A process that comes anew need not wait until it is behind.
             self.behind_s = BEHIND_S;
         }
     }
@@ -138,7 +135,8 @@ impl Borrower {
         f64::from(self.keeps()) > self.due + NEGLIGIBLE
     }
 
-    /// Who is next, from the least: a whole turn is due, or a part; who is behind the most; who has waited the longest.
+    /// The process with the least rank is next: one that is due a whole turn, then one that is due a part; the one that is
+    /// the furthest behind; the one that has waited the longest.
     fn rank(&self) -> (u8, f64, u64) {
         let class = if self.lacks_a_turn() { 0 } else { u8::from(!self.lacks()) + 1 };
         (class, -self.behind_s, self.ticket)
@@ -229,7 +227,7 @@ impl TurnPool {
     pub fn next_look(&self) -> Option<Instant> {
         let (borrowers, next) = self.expected();
         let taker = &borrowers[&next.filter(|next| borrowers[next].lacks())?];
-        let holders = borrowers.values().filter(|one| one.keeps() > 0 && one.has_too_much());
+        let holders = self.holders(&borrowers).map(|(_, holder)| holder);
         let wait_s = |holder: &Borrower| {
             // By this much a second, the one gets further behind the other.
             let rate = (taker.due - f64::from(taker.held(self.settled)))
@@ -280,7 +278,7 @@ impl TurnPool {
         }
         let is_scarce = self.members.values().any(|borrower| borrower.waiting > 0);
         if is_scarce && !self.is_scarce {
-            // Who had more while nobody waited owes nothing.
+            // A process that had more while nobody waited owes nothing.
             let holders = self.members.values_mut().filter(|borrower| borrower.has > 0);
             holders.for_each(|borrower| borrower.behind_s = 0.0);
         }
@@ -294,9 +292,9 @@ impl TurnPool {
 
     fn note_dues(&mut self) {
         let claims: Vec<Claim> = (self.members.values())
-            .map(|borrower| Claim { share: borrower.share, demand: borrower.demand() })
+            .map(|borrower| Claim { share: borrower.share, demand: borrower.demand().into() })
             .collect();
-        let dues = dues(self.count(), &claims);
+        let dues = dues(self.count().into(), &claims);
         for (borrower, due) in self.members.values_mut().zip(dues) {
             borrower.due = due;
         }
@@ -319,6 +317,15 @@ impl TurnPool {
         (borrowers, next)
     }
 
+    /// Those of the processes, as they are expected to be, from which a turn may be recalled. A turn that is still to come
+    /// cannot be.
+    fn holders<'a>(
+        &self,
+        expected: &'a BTreeMap<u64, Borrower>,
+    ) -> impl Iterator<Item = (&'a u64, &'a Borrower)> {
+        expected.iter().filter(|(member, one)| one.has_too_much() && self.members[member].keeps() > 0)
+    }
+
     /// Recalls turns for those that are due them.
     fn recall(&mut self, now: Instant) -> Orders {
         let mut orders = Orders::new();
@@ -326,9 +333,8 @@ impl TurnPool {
             let (borrowers, next) = self.expected();
             let Some(next) = next.filter(|next| borrowers[next].lacks()) else { return orders };
             let taker = &borrowers[&next];
-            let others = borrowers.iter().filter(|(member, one)| **member != next && one.keeps() > 0);
             // The one that is the furthest ahead; among equals, the one whose last turn is the oldest.
-            let holder = others.filter(|(_, one)| one.has_too_much()).max_by(|(_, one), (_, other)| {
+            let holder = self.holders(&borrowers).max_by(|(_, one), (_, other)| {
                 (one.has_one_too_many().cmp(&other.has_one_too_many()))
                     .then(other.behind_s.total_cmp(&one.behind_s))
                     .then(other.ticket.cmp(&one.ticket))
@@ -337,11 +343,11 @@ impl TurnPool {
             let is_time = taker.lacks_a_turn()
                 || holder.has_one_too_many()
                 || taker.behind_s - holder.behind_s >= BEHIND_S;
-            let holder = self.members.get_mut(member).filter(|holder| is_time && holder.keeps() > 0);
-            let Some(holder) = holder else { return orders };
+            let member = *member;
+            let Some(holder) = self.members.get_mut(&member).filter(|_| is_time) else { return orders };
             holder.recalled += 1;
             holder.recalled_since.get_or_insert(now);
-            orders.push((*member, TurnOrder::Recall(1)));
+            orders.push((member, TurnOrder::Recall(1)));
         }
     }
 }

@@ -35,6 +35,7 @@ fn a_run_alone_gets_all_turns_and_others_take_turns_one_by_one() {
     assert_eq!(pool.wait(1, 1, now), [lend(1)]);
     assert_eq!(given(pool.wait(2, 1, now)), [recall(1)], "who comes anew does not wait");
     assert_eq!(pool.wait(3, 1, now), [], "there is one turn");
+    assert_eq!(pool.next_look(), None, "until it is given back, time changes nothing");
     assert_eq!(pool.give_back(1, 1, now), Some(vec![lend(2)]));
     assert_eq!(pool.wait(1, 1, now), []);
     let at = pool.next_look().expect("it depends on the time");
@@ -81,7 +82,7 @@ fn others_get_the_turns_of_a_process_that_was_told_to_stop_at_once() {
     pool.wait(1, 2, now);
     pool.wait(2, 2, now);
     assert_eq!(given(pool.end(1, now)), [lend(2), lend(2)]);
-    // What it still says is late, and no lie.
+    // What it still says is late, but not wrong.
     assert_eq!(pool.give_back(1, 1, now), Some(vec![]));
     assert_eq!(pool.wait(1, 2, now), []);
     assert_eq!(given(pool.leave(1, now)), []);
