@@ -105,13 +105,13 @@ fn is_machinery(name: &str) -> bool {
 }
 
 /// The innermost of `frames` that is one of `jobs`, otherwise `instance`, the job that the instance runs. Each
-/// job is given by its name, and its function's name or full path.
+/// job is given by its name, and its function's name or full path. Functions of the machinery may have the same names.
 pub fn innermost_job<'a>(
     frames: &[String],
     jobs: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     instance: &str,
 ) -> String {
-    let found = frames.iter().find_map(|frame| {
+    let found = frames.iter().filter(|frame| !is_machinery(frame)).find_map(|frame| {
         let is_frame = |function: &str| frame == function || frame.ends_with(&format!("::{function}"));
         jobs.clone().find(|(_, function)| is_frame(function))
     });
@@ -170,6 +170,14 @@ mod tests {
         assert_eq!(innermost_job(&frames[..1], jobs.into_iter(), "outer"), "outer");
         let renamed = [("a.job", "app::inner")];
         assert_eq!(innermost_job(&frames, renamed.into_iter(), "outer"), "a.job");
+    }
+
+    /// A job named `enter` was blamed for parameters that another job could not read.
+    #[test]
+    fn a_job_is_not_blamed_for_a_function_of_the_machinery_with_its_name() {
+        let frames = ["sateen::wasm::undecodable", "sateen::wasm::enter"].map(str::to_owned);
+        let jobs = [("enter", "enter"), ("newer", "newer")];
+        assert_eq!(innermost_job(&frames, jobs.into_iter(), "newer"), "newer");
     }
 
     #[test]
