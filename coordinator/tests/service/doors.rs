@@ -211,7 +211,6 @@ fn endless_frames_fill_no_memory() {
     let mut frame = vec![0x82, 0xff];
     frame.extend((FRAME_BYTES_MAX as u64 - 1).to_be_bytes());
     frame.extend(vec![0; FRAME_BYTES_MAX - 64]);
-    let (mut honest, (id, ..)) = Host::join(&server.address, "honest");
     let mut many: Vec<Host> = (0..LINKS)
         .map(|number| {
             let (mut host, _) = Host::join(&server.address, &format!("half{number}"));
@@ -219,6 +218,8 @@ fn endless_frames_fill_no_memory() {
             host
         })
         .collect();
+    // Not before them: it answers no pings while they join.
+    let (mut honest, (id, ..)) = Host::join(&server.address, "honest");
     honest.send(&[ToCoordinator::Relay { to: id, frame: vec![1] }]);
     honest.until(|message| matches!(message, ToHost::Relayed { .. }).then_some(()));
     assert_small(&server);
