@@ -9,7 +9,7 @@ use super::client::{Client, to_each};
 use super::columns::Columns;
 use super::ended::{deliver, failure};
 use super::follow::{Follow, follow};
-use super::view::{RUN_HEADINGS, predicate, run_cells};
+use super::view::{TITLE_COLUMN, predicate, run_table};
 use crate::ended::Wanted;
 use crate::exit::{Failure, say};
 use crate::files::{OutputFile, print, print_json};
@@ -36,8 +36,9 @@ pub fn ps(flags: &Ps) -> Result<(), Failure> {
     if flags.list.json {
         return print_json(&Value::from_iter(values));
     }
-    let mut columns = Columns::new(&RUN_HEADINGS).cutting(2, TITLE_COLUMNS_MAX);
-    runs.iter().for_each(|run| columns.row(run_cells(run)));
+    let (headings, rows) = run_table(&runs.iter().collect::<Vec<_>>());
+    let mut columns = Columns::new(&headings).cutting(TITLE_COLUMN, TITLE_COLUMNS_MAX);
+    rows.into_iter().for_each(|row| columns.row(row));
     if runs.len() == flags.limit {
         say(format!("the newest {} are shown; --limit shows more", runs.len()));
     }

@@ -44,6 +44,9 @@ fn page(run: &Run, left: Option<String>, width: Option<usize>) -> String {
     };
     row("run", format!("{}: {}", run.run, title(run)));
     row("app", run.app.hash.clone());
+    if let Some(submitter) = &run.terms.submitter {
+        row("submitter", submitter.clone());
+    }
     row("state", format!("{}, {}", run.state, how_long(run)));
     let figures = &run.figures;
     match figures.counted {

@@ -39,15 +39,31 @@ pub fn predicate(state: &str) -> String {
 }
 
 /// The headings of a table of runs.
-pub const RUN_HEADINGS: [&str; 8] =
-    ["RUN", "STATE", "APP", "PROGRESS", "HOSTS", "SHARE", "ELAPSED", "WAITING FOR"];
+const RUN_HEADINGS: [&str; 9] =
+    ["RUN", "STATE", "APP", "SUBMITTER", "PROGRESS", "HOSTS", "SHARE", "ELAPSED", "WAITING FOR"];
+/// The column of their apps and arguments.
+pub const TITLE_COLUMN: usize = 2;
+/// The column of their submitters, if any of them has a name.
+const SUBMITTER_COLUMN: usize = 3;
+
+/// The headings of a table of these runs, and the cells of each.
+pub fn run_table(runs: &[&Run]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let mut headings = RUN_HEADINGS.to_vec();
+    let mut rows: Vec<Vec<String>> = runs.iter().map(|run| run_cells(run).to_vec()).collect();
+    if runs.iter().all(|run| run.terms.submitter.is_none()) {
+        headings.remove(SUBMITTER_COLUMN);
+        rows.iter_mut().for_each(|row| drop(row.remove(SUBMITTER_COLUMN)));
+    }
+    (headings, rows)
+}
 
 /// A run's cells below [`RUN_HEADINGS`].
-pub fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
+fn run_cells(run: &Run) -> [String; RUN_HEADINGS.len()] {
     [
         run.run.to_string(),
         run.state.clone(),
         title(run),
+        run.terms.submitter.clone().unwrap_or_default(),
         run.figures.progress.map(short).unwrap_or_default(),
         known(run.figures.hosts, |hosts| hosts.to_string()),
         run.terms.share.map(share).unwrap_or_default(),
@@ -255,13 +271,30 @@ mod tests {
             let run: Run = is_read(json!({
                 "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "running", "share": share,
             }));
-            run_cells(&run)[5].clone()
+            run_cells(&run)[6].clone()
         };
-        assert_eq!(RUN_HEADINGS[5], "SHARE");
+        assert_eq!(RUN_HEADINGS[6], "SHARE");
         assert_eq!(
             [json!(1.0), json!(0.25), json!(0.001), Value::Null].map(shown),
             ["100 %", "25 %", "below 1 %", ""]
         );
+    }
+
+    #[test]
+    fn a_table_of_runs_names_their_submitters_if_any_has_a_name() {
+        let run = |submitter: Value| -> Run {
+            is_read(json!({
+                "run": 7, "app": {"hash": "ab", "name": "fib"}, "function": "main", "state": "queued",
+                "submitter": submitter,
+            }))
+        };
+        let (ada, nobody) = (run(json!("ada")), run(Value::Null));
+        let (headings, rows) = run_table(&[&nobody, &ada]);
+        assert_eq!(headings[TITLE_COLUMN..5], ["APP", "SUBMITTER", "PROGRESS"]);
+        assert_eq!([&rows[0][3], &rows[1][3]], ["", "ada"]);
+        let (headings, rows) = run_table(&[&nobody]);
+        assert_eq!(headings[TITLE_COLUMN..4], ["APP", "PROGRESS"]);
+        assert_eq!(rows[0].len(), headings.len());
     }
 
     /// Only what commands need; other fields may be missing, as in older versions.

@@ -120,6 +120,11 @@ impl Tokens {
         self.known().by_id.get(&id).cloned()
     }
 
+    /// The name of a token that is kept.
+    pub fn name_of(&self, id: TokenId) -> Option<String> {
+        self.with_id(id).map(|held| held.name().to_owned())
+    }
+
     /// A token by its secret. Tokens are found by their hashes, so the time that this takes says nothing of any secret.
     ///
     /// # Errors

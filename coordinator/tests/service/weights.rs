@@ -111,9 +111,11 @@ fn a_token_has_no_more_runs_than_its_quota_until_some_are_over() {
     let ci = guarded.submitter("ci", &json!({"runs_max": 2}));
     let runs = [(); 2].map(|()| guarded.submit(&ci));
     let refused = |guarded: &Guarded, token: &str| detail(guarded.try_submit(token, "normal"));
-    let expected = "the token `ci` may have 2 runs that are not over, and has 2; wait until one has ended, or cancel one \
-                    with `sateen cancel`";
+    let expected = "the token `ci` may have 2 unfinished runs and has 2, suspended ones included; wait until one has \
+                    ended, or cancel one with `sateen cancel`";
     assert_eq!(refused(&guarded, &ci), (429, expected.to_owned()));
+    let listed = guarded.json_as(&guarded.admin, "/api/v1/runs");
+    assert_eq!(listed[0]["submitter"], "ci", "{listed:#}");
     let suspended = guarded.ask_as(&ci, "POST", &format!("/api/v1/runs/{}/suspend", runs[0]), b"");
     assert_eq!((suspended.0, refused(&guarded, &ci).0), (202, 429), "a suspended run is not over");
     // Others are not affected, and an admin has a quota as well, if the token says so.
@@ -123,7 +125,7 @@ fn a_token_has_no_more_runs_than_its_quota_until_some_are_over() {
     let boss = boss["secret"].as_str().expect("a secret").to_owned();
     guarded.submit(&boss);
     let (status, why) = refused(&guarded, &boss);
-    assert!(status == 429 && why.contains("`boss` may have 1 run that is not over, and has 1;"), "{why}");
+    assert!(status == 429 && why.contains("`boss` may have 1 unfinished run and has 1,"), "{why}");
 
     let guarded = guarded.restarted();
     assert_eq!(refused(&guarded, &ci).0, 429, "after a restart");

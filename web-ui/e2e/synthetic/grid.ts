@@ -123,6 +123,7 @@ export function run(number: number, seconds: number, executed: number): Run {
     root_host: 'h7919',
     root_losses: number === 1 ? 1 : 0,
     table: { entries: 812, bytes: 61_442 },
+    submitter: number % 2 === 0 ? 'ada' : null,
     priority: number === 1 ? 'high' : number === 3 ? 'low' : 'normal',
     // Of two runs of one submitter.
     share: state !== 'running' ? null : number === 1 ? 0.8 : 0.2,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::columns::{busy_of, busy_workers, seconds};
 use super::super::hosts;
-use super::super::view::{RUN_HEADINGS, read, run_cells};
+use super::super::view::{read, run_table};
 use super::Page;
 use super::row::{Row, Table, Tone, table};
 use super::source::News;
@@ -46,8 +46,8 @@ impl GridPage {
     fn run_rows(&self, rows_max: usize, width: usize) -> Table {
         let mut runs: Vec<&Run> = self.runs.iter().collect();
         runs.sort_by_key(|run| (run.is_over(), std::cmp::Reverse(run.run)));
-        let cells = runs.iter().map(|run| run_cells(run).to_vec());
-        some_of(&RUN_HEADINGS, cells.collect(), (rows_max, width), "runs")
+        let (headings, rows) = run_table(&runs);
+        some_of(&headings, rows, (rows_max, width), "runs")
     }
 
     fn host_rows(&self, rows_max: usize, width: usize) -> Table {

@@ -62,6 +62,8 @@ class RunStatus:
     hosts: int | None
     threads: int | None
     jobs: Jobs
+    #: The name of the token with which it was submitted, if there was one.
+    submitter: str | None
     #: Which runs of one submitter get more: low, normal or high.
     priority: str
     #: The part of each host's workers that it is due while all runs have work enough; nothing unless it is running.
@@ -98,6 +100,7 @@ class RunStatus:
             hosts=raw.get("hosts"),
             threads=raw.get("threads"),
             jobs=Jobs(**{name: int(counts.get(name) or 0) for name in Jobs.__dataclass_fields__}),
+            submitter=raw.get("submitter"),
             priority=str(raw.get("priority") or "normal"),
             share=raw.get("share"),
             progress=Progress(int(progress["done"]), int(progress["total"])) if progress else None,

@@ -11,6 +11,7 @@ use crate::driver::{Live, Request};
 use crate::figures::end::cancelled;
 use crate::figures::{Figures, Progress};
 use crate::store::sql::RunRow;
+use crate::token::TokenId;
 
 /// A run, read once from store and driver.
 #[derive(Debug)]
@@ -85,8 +86,8 @@ impl Known {
         self.row.started_at_ms.map(|started_ms| until_ms.saturating_sub(started_ms))
     }
 
-    /// The run in the API's type, without what slows it down.
-    pub fn shown(self) -> Run {
+    /// The run in the API's type, without what slows it down; `name_of` is the name of a token.
+    pub fn shown(self, name_of: impl Fn(TokenId) -> Option<String>) -> Run {
         let elapsed_ms = self.elapsed_ms();
         let Self { row, state, waits, share, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);
@@ -106,6 +107,7 @@ impl Known {
             elapsed_s: elapsed_ms.map(|elapsed_ms| elapsed_ms as f64 / 1e3),
             queued_s: queued_ms.map(|queued_ms| queued_ms as f64 / 1e3),
             terms: RunTerms {
+                submitter: row.owner.and_then(name_of),
                 trust: row.spec.trust.to_string(),
                 priority: row.spec.share.priority.to_string(),
                 share,
@@ -165,7 +167,7 @@ mod tests {
             owner: None,
             figures: Some(Figures::default()),
         };
-        let error = |state| Known::of(row(state), None).shown().figures.error;
+        let error = |state| Known::of(row(state), None).shown(|_| None).figures.error;
         let cancelled = error(RunState::Cancelled).map(|error| (error.kind, error.message));
         assert_eq!(cancelled, Some(("cancelled".to_owned(), "the run was cancelled".to_owned())));
         assert!(error(RunState::Done).is_none());
@@ -188,7 +190,7 @@ mod tests {
         };
         let (run, state, figures) = (row.run, RunState::Running, Figures::default());
         let live = Live { run, state, waits: None, share: None, figures, is_over: true, at_ms: 68_595 };
-        assert_eq!(Known::of(row, Some(live)).shown().elapsed_s, Some(67.095));
+        assert_eq!(Known::of(row, Some(live)).shown(|_| None).elapsed_s, Some(67.095));
     }
 
     #[test]

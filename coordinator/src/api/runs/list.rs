@@ -75,7 +75,7 @@ async fn page(api: &Api, wanted: Wanted) -> Result<(Vec<Run>, Option<u64>), Prob
         }
         // A thousand runs of a thousand hosts would be a million lines.
         known.figures.by_host.clear();
-        Run { inputs: None, ..known.shown() }
+        Run { inputs: None, ..known.shown(|token| api.guard.tokens.name_of(token)) }
     });
     Ok((runs.collect(), page.next))
 }

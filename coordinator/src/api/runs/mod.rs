@@ -199,7 +199,8 @@ pub async fn details_of(api: &Api, run: RunId) -> Result<RunDetails, Problem> {
     }
     let chronicle = chronicle.unwrap_or_else(|| Arc::new(Mutex::new(Chronicle::new(unix_ms()))));
     let Findings { hold_up, mean_busy, worked } = findings(&chronicle, known.course(), &names);
-    let run = Run { held_up_by: hold_up.map(Into::into), ..known.shown() };
+    let run =
+        Run { held_up_by: hold_up.map(Into::into), ..known.shown(|token| api.guard.tokens.name_of(token)) };
     let chronicle = locked(&chronicle);
     let reported = run.figures.progress.map(|progress| (progress.done, progress.total));
     let (remaining, remaining_why) = match chronicle.remaining(reported) {
@@ -319,9 +320,10 @@ fn unknown(run: RunId) -> Problem {
 
 async fn find(api: &Api, run: RunId) -> Result<Run, Problem> {
     let mut known = Known::find(api, run).await?;
-    let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(known.shown()) };
+    let name_of = |token| api.guard.tokens.name_of(token);
+    let Some(chronicle) = api.driver.chronicles.get(run) else { return Ok(known.shown(name_of)) };
     let names = names_of(api, known.row()).await?;
     locked(&chronicle).complete(&mut known.figures);
     let held_up_by = findings(&chronicle, known.course(), &names).hold_up.map(Into::into);
-    Ok(Run { held_up_by, ..known.shown() })
+    Ok(Run { held_up_by, ..known.shown(name_of) })
 }

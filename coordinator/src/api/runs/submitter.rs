@@ -20,6 +20,5 @@ pub async fn show(State(api): State<Api>, Path(run): Path<String>) -> Result<Jso
         .map_err(|_| Problem::bad_request(format!("{} is not a run's number", quoted(&run))))?;
     let run = api.driver.ask(|reply| Request::Checked(run, reply)).await?;
     let owner = api.store.read(move |connection| sql::run_owner(connection, run)).await?;
-    let held = owner.and_then(|owner| api.guard.tokens.with_id(owner));
-    Ok(Json(RunSubmitter { name: held.map(|held| held.name().to_owned()) }))
+    Ok(Json(RunSubmitter { name: owner.and_then(|owner| api.guard.tokens.name_of(owner)) }))
 }

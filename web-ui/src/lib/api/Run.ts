@@ -70,6 +70,11 @@ inputs?: { [key in string]: string },
  */
 held_up_by?: HoldUp, 
 /**
+ * The name of the token with which the run was submitted. Null if it was submitted without one, or by somebody whose token is
+ * not kept any more.
+ */
+submitter: string | null, 
+/**
  * Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
  */
 trust: string, 
