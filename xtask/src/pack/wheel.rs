@@ -61,13 +61,14 @@ fn text(path: &Path) -> Result<String> {
 
 /// The package's own files, without what Python has compiled.
 fn package(version: &str) -> Result<BTreeMap<String, File>> {
-    let folder = root().join(PACKAGE).join("src/sateen");
     let mut files = BTreeMap::new();
-    for entry in folder.read_dir()? {
-        let path = entry?.path();
-        if path.is_file() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            add(&mut files, format!("sateen/{name}"), read(&path)?);
+    for folder in ["sateen", "sateen/static"] {
+        for entry in root().join(PACKAGE).join("src").join(folder).read_dir()? {
+            let path = entry?.path();
+            if path.is_file() {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                add(&mut files, format!("{folder}/{name}"), read(&path)?);
+            }
         }
     }
     let http = files.get("sateen/_http.py").context("the package has no sateen/_http.py")?;
@@ -181,7 +182,9 @@ mod tests {
         let program = format!("sateen-{version}.data/scripts/sateen");
         assert_eq!(contents[&program], (b"some bytes".to_vec(), 0o755));
         assert_eq!(contents["sateen/apps/fib.wasm"].1, 0o644);
-        assert!(contents.contains_key("sateen/__init__.py") && contents.contains_key("sateen/py.typed"));
+        for file in ["sateen/__init__.py", "sateen/py.typed", "sateen/static/run.js"] {
+            assert!(contents.contains_key(file), "the wheel has no {file}");
+        }
         assert!(!contents.keys().any(|path| path.contains("CHANGELOG") || path.contains("pycache")));
         let info = format!("sateen-{version}.dist-info");
         for file in ["licenses/LICENSE-MIT", "licenses/THIRD-PARTY-LICENCES.txt", "sboms/sateen.cdx.json"] {

@@ -16,6 +16,8 @@ from ._status import RunStatus
 if TYPE_CHECKING:
     import numpy
 
+    from ._view import RunView
+
 #: How long a coordinator is asked to wait for a run in one request, in seconds.
 WAIT_S = 10.0
 
@@ -113,6 +115,22 @@ class Run:
         finally:
             bar.close()
         return self
+
+    def show(self, every_s: float = 0.5) -> RunView:
+        """Shows it below a notebook's cell: its state, its figures and its tree, as they change. Needs anywidget.
+
+        The last value of a cell is shown, so `client.submit(…).show()` is enough. Other cells can be run meanwhile. Once the
+        run is over, nothing is asked any more.
+        """
+        try:
+            from ._view import RunView
+        except ModuleNotFoundError as error:
+            if error.name not in ("anywidget", "traitlets"):
+                raise
+            raise ModuleNotFoundError(
+                "Run.show() needs the package anywidget: pip install anywidget", name=error.name
+            ) from error
+        return RunView(self, every_s)
 
     def _change(self, action: str) -> RunStatus:
         try:
