@@ -1,5 +1,6 @@
 //! Installs the tools that a fresh machine with rustup still lacks.
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -41,7 +42,7 @@ pub fn c_compiler_for_musl() -> Result<()> {
 }
 
 /// Whether `program` can be started.
-pub fn has(program: &str) -> bool {
+pub fn has(program: impl AsRef<OsStr>) -> bool {
     Command::new(program)
         .arg("--version")
         .stdout(Stdio::null())

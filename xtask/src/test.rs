@@ -1,15 +1,18 @@
 //! `cargo xtask test`: every test, or with `--quick` those that find most in little time.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::build::{build_for_test, build_with_tests};
+use crate::lanes::{Lane, run_side_by_side};
 use crate::setup::has;
-use crate::shell::{cargo, command, root, run};
-use crate::web_ui;
+use crate::shell::{cargo, command, output, run};
+use crate::{python, web_ui};
 
 /// Fixed schedules of faults that are simulated each time.
 const SEEDS: u32 = 1000;
@@ -23,15 +26,19 @@ const DRAWN_NARROW_SEEDS: u32 = 60;
 const BLOCKS: u64 = 1_000_000;
 /// The number of tests that run at once, for libtest.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
-/// A test of one thread that takes minutes: it runs in parallel with others.
-const LONG: (&str, &str) = ("thousand", "a_thousand_hosts_work_for_an_hour");
+/// A test that takes a minute.
+const LONG: &str = "thousand";
 
 /// Schedules that a quick test simulates: the first of the fixed ones.
 const QUICK_SEEDS: u32 = 200;
 /// The app and the test of a quick test's cluster: three hosts, one of which is killed.
 const QUICK_CLUSTER: (&str, &str) = ("nqueens", "crash::the_host_of_the_root_job_is_killed");
 /// The test that runs seeds.
-const SEEDS_TEST: &str = "all_laws_hold_under_random_faults";
+const SEEDS_TEST: (&str, &str) = ("seeds", "all_laws_hold_under_random_faults");
+/// The test of grids of real processes.
+const CLUSTERS: &str = "cluster";
+/// The package of the simulator's tests.
+const SIMULATOR: &str = "sateen-simulator";
 
 /// `cargo xtask test` with these flags.
 pub fn test(flags: &[&str]) -> Result<()> {
@@ -46,17 +53,12 @@ pub fn test(flags: &[&str]) -> Result<()> {
 /// Runs unit tests, stories, golden bytes, some seeds and one small cluster, and builds only what they need.
 fn test_quickly() -> Result<()> {
     let (app, cluster) = QUICK_CLUSTER;
-    build_for_test("cluster", app)?;
-    let tests = |words: &[&str]| {
-        let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--no-fail-fast"]);
-        tests.args(words);
-        tests
-    };
+    build_for_test(CLUSTERS, app)?;
     run(tests(&["--lib", "--bins", "--test", "stories", "--test", "golden", "--test", "corpus"]))?;
-    let mut seeds = tests(&["--test", "seeds", "--", "--exact", SEEDS_TEST]);
+    let mut seeds = tests(&["--test", SEEDS_TEST.0, "--", "--exact", SEEDS_TEST.1]);
     seeds.env_remove("SATEEN_FIRST_SEED").env("SATEEN_SEEDS", QUICK_SEEDS.to_string());
     run(seeds)?;
-    run(tests(&["--test", "cluster", "--", "--exact", cluster]))
+    run(tests(&["--test", CLUSTERS, "--", "--exact", cluster]))
 }
 
 /// Builds the apps, which tests need, then tests everything; the pages last, if requested.
@@ -66,26 +68,13 @@ fn test_all(with_pages: bool) -> Result<()> {
         web_ui::check_tools()?;
     }
     build_with_tests()?;
-    // The apps and the SDK for this machine, and the runtime: optimised, for the engine's compiler
-    // would otherwise take minutes over each module.
-    // Report all failures at once.
-    let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--tests", "--no-fail-fast"]);
-    tests.args(["--", "--skip", LONG.1]);
-    if std::env::var_os(TEST_THREADS).is_none() {
-        // Some tests wait most of their time, for silence to be noticed or for a slow client.
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        tests.env(TEST_THREADS, (cores + 1).to_string());
-    }
-    tests.env_remove("SATEEN_FIRST_SEED");
-    tests.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
-    run(tests)?;
-    std::thread::scope(|scope| {
-        let long = scope.spawn(|| run(simulator_test(LONG.0)));
-        let drawn = drawn_seeds();
-        long.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(drawn)
-    })?;
-    run(cargo(["test", "--release", "--locked", "--workspace", "--doc"]))?;
-    test_python()?;
+    // The simulator takes what the others leave of this machine's cores: in its tests, time is virtual.
+    let (quick, simulated) = all_tests()?;
+    run_side_by_side(vec![
+        Lane { name: "tests", commands: quick },
+        Lane { name: "simulator", commands: simulated },
+    ])?;
+    python::test()?;
     if with_pages {
         return web_ui::test();
     }
@@ -93,25 +82,74 @@ fn test_all(with_pages: bool) -> Result<()> {
     Ok(())
 }
 
-/// Tests the client in Python against a grid of the built programs; takes about half a minute. It needs nothing but Python.
-fn test_python() -> Result<()> {
-    if !has("python3") {
-        eprintln!("xtask: the client in Python was NOT tested: it needs Python, 3.10 or later");
-        return Ok(());
+/// `cargo test` of the whole workspace with these words: for fewer packages, cargo would select other features and build
+/// some crates again.
+///
+/// What is tested is optimised, as the engine's compiler would otherwise take minutes over each module. All failures are
+/// reported.
+fn tests(words: &[&str]) -> Command {
+    let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--no-fail-fast"]);
+    tests.args(words);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        // Some tests wait most of their time, for a slow client, say.
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        tests.env(TEST_THREADS, (cores + 1).to_string());
     }
-    let mut tests = command("python3", ["-m", "unittest", "discover", "-s", "tests"]);
-    tests.current_dir(root().join("clients/python")).env("PYTHONPATH", "src");
-    run(tests)
+    tests
 }
 
-/// A test of the simulator, built with all tests of the workspace: for this crate alone, cargo would select other
-/// features and build the protocol again.
-fn simulator_test(name: &str) -> Command {
-    cargo(["test", "--release", "--locked", "--workspace", "--test", name])
+/// The commands of all tests in Rust, and those of the simulator's.
+fn all_tests() -> Result<(Vec<Command>, Vec<Command>)> {
+    let mut others = tests(&["--lib", "--bins"]);
+    let mut simulated = beside_others(&[]);
+    for (package, name) in integration_tests()? {
+        match package.as_str() {
+            SIMULATOR if name == SEEDS_TEST.0 || name == LONG => {}
+            SIMULATOR => drop(simulated.args(["--test", &name])),
+            _ => drop(others.args(["--test", &name])),
+        }
+    }
+    let mut fixed = beside_others(&["--test", SEEDS_TEST.0]);
+    fixed.env_remove("SATEEN_FIRST_SEED");
+    fixed.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
+    let [drawn, narrow] = drawn_seeds();
+    let simulated = vec![beside_others(&["--test", LONG]), simulated, fixed, drawn, narrow];
+    Ok((vec![others, tests(&["--doc"])], simulated))
 }
 
-/// Runs a fresh block of seeds. `SATEEN_FIRST_SEED` repeats one.
-fn drawn_seeds() -> Result<()> {
+/// As [`tests`], at the lowest priority.
+fn beside_others(words: &[&str]) -> Command {
+    let tests = tests(words);
+    if !has("nice") {
+        return tests;
+    }
+    let mut nice = command("nice", ["-n", "19"]);
+    nice.arg(tests.get_program()).args(tests.get_args());
+    for (name, value) in tests.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    nice
+}
+
+/// All integration tests of the workspace, each with its package.
+fn integration_tests() -> Result<BTreeSet<(String, String)>> {
+    let about = output(cargo(["metadata", "--no-deps", "--format-version=1", "--locked"]))?;
+    let metadata: Value = serde_json::from_slice(&about).context("cargo metadata")?;
+    let mut tests = BTreeSet::new();
+    for package in metadata["packages"].as_array().context("cargo metadata names no packages")? {
+        let named =
+            |value: &Value| Some((package["name"].as_str()?.to_owned(), value["name"].as_str()?.to_owned()));
+        let targets = package["targets"].as_array().into_iter().flatten();
+        tests.extend(targets.filter(|target| target["kind"][0] == "test").filter_map(named));
+    }
+    Ok(tests)
+}
+
+/// The tests of a fresh block of seeds. `SATEEN_FIRST_SEED` repeats one.
+fn drawn_seeds() -> [Command; 2] {
     const NAME: &str = "SATEEN_FIRST_SEED";
     let drawn = || {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -119,20 +157,21 @@ fn drawn_seeds() -> Result<()> {
     };
     let first = std::env::var(NAME).unwrap_or_else(|_| drawn().to_string());
     let seeds = std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| DRAWN_SEEDS.to_string());
-    eprintln!("xtask: {seeds} drawn seeds; run them again with {NAME}={first}");
-    let mut all = simulator_test("seeds");
+    eprintln!(
+        "xtask: {seeds} drawn seeds, {DRAWN_NARROW_SEEDS} of them also with slow links; run them again with {NAME}={first}"
+    );
+    let mut all = beside_others(&["--test", SEEDS_TEST.0]);
     all.env(NAME, &first).env("SATEEN_SEEDS", seeds);
-    run(all)?;
-    eprintln!("xtask: {DRAWN_NARROW_SEEDS} of them with slow links; run them again with {NAME}={first}");
-    let mut narrow = simulator_test("seeds");
+    let mut narrow = beside_others(&["--test", SEEDS_TEST.0]);
     narrow.env(NAME, &first).env("SATEEN_SEEDS", DRAWN_NARROW_SEEDS.to_string());
     narrow.env("SATEEN_FAULTS", "bandwidth");
-    run(narrow)
+    [all, narrow]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::root;
 
     /// Without this check, a renamed test would silently not run.
     #[test]
@@ -140,8 +179,7 @@ mod tests {
         let (module, cluster) = QUICK_CLUSTER.1.split_once("::").expect("a module and a test");
         for (file, name) in [
             (format!("tests/tests/cluster/{module}.rs"), cluster),
-            ("tests/simulator/tests/seeds.rs".to_owned(), SEEDS_TEST),
-            (format!("tests/simulator/tests/{}.rs", LONG.0), LONG.1),
+            (format!("tests/simulator/tests/{}.rs", SEEDS_TEST.0), SEEDS_TEST.1),
         ] {
             let text =
                 std::fs::read_to_string(root().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
