@@ -116,7 +116,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
 }
 
 fn has_chromium() -> bool {
-    let is_here = || CHROMIUM.iter().any(|name| has(name));
+    let is_here = || CHROMIUM.iter().any(has);
     if !is_here() && has("apt-get") {
         eprintln!("xtask: Chromium is missing: installing it");
         // Without permission to install, the next check reports what is missing.
