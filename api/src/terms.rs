@@ -5,12 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// The terms on which hosts work for a run: for whom, whether their results are believed, and what it gets of hosts that have
-/// other runs, too.
+/// The terms on which hosts work for a run: for whom, whether their results are believed, and what it gets of hosts that also
+/// have other runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct RunTerms {
-    /// The name of the token with which the run was submitted. Null if it was submitted without one, or by somebody whose token is
-    /// not kept any more.
+    /// The name of the token with which the run was submitted. Null if there was none, or if it is no longer kept.
     pub submitter: Option<String>,
     /// Whether results of hosts are believed (`trust`) or checked (`quorum=N`, or `audit=P`).
     #[serde(default = "trusted")]

@@ -105,7 +105,8 @@ fn is_machinery(name: &str) -> bool {
 }
 
 /// The innermost of `frames` that is one of `jobs`, otherwise `instance`, the job that the instance runs. Each
-/// job is given by its name, and its function's name or full path. Functions of the machinery may have the same names.
+/// job is given by its name, and its function's name or full path. Functions of the machinery are none of them, even if they
+/// have the same names.
 pub fn innermost_job<'a>(
     frames: &[String],
     jobs: impl Iterator<Item = (&'a str, &'a str)> + Clone,

@@ -2,11 +2,16 @@
 
 use std::io::{BufRead, BufReader, PipeReader, Write, pipe};
 use std::process::Command;
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{run, shown};
+use crate::shell::run;
+
+/// Maximum time for the last lines of a command that has ended.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Commands that run one after another.
 pub struct Lane {
@@ -34,16 +39,19 @@ fn run_lane(lane: Lane) -> Vec<String> {
     lane.commands.into_iter().filter_map(run).collect()
 }
 
-fn run_named(name: &str, mut command: Command) -> Result<()> {
-    let of_whom = shown(&command);
-    let (reader, writer) = pipe().with_context(|| format!("no pipe can be made for {of_whom}"))?;
-    let both = writer.try_clone().with_context(|| format!("no pipe can be made for {of_whom}"))?;
-    command.stdout(both).stderr(writer);
-    thread::scope(|scope| {
-        scope.spawn(|| pass_on(name, reader));
-        // This drops the command, and with it the writers: then the reader ends, unless a process has been left behind.
-        run(command)
-    })
+fn run_named(name: &'static str, mut command: Command) -> Result<()> {
+    let (reader, writer) = pipe().context("no pipe can be made")?;
+    command.stdout(writer.try_clone().context("a pipe cannot be shared")?).stderr(writer);
+    let (last, is_last) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        pass_on(name, reader);
+        drop(last);
+    });
+    // This drops the command, and with it the writers.
+    let result = run(command);
+    // A process that the command has left behind would keep the pipe open.
+    let _ = is_last.recv_timeout(LAST_LINES);
+    result
 }
 
 /// Prints lines as they come.
@@ -60,7 +68,7 @@ fn pass_on(name: &str, reader: PipeReader) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
     use crate::shell::command;
@@ -93,5 +101,13 @@ mod tests {
         assert!(since.elapsed() < Duration::from_secs(10), "they did not wait for each other");
         assert!(error.contains("exit 3 failed") && error.contains("exit 4 failed"), "{error}");
         assert!(!error.contains("exit 7") && !error.contains("seq"), "{error}");
+    }
+    #[test]
+    fn a_process_that_is_left_behind_is_not_waited_for() {
+        let since = Instant::now();
+        let left = Lane { name: "left", commands: vec![shell("sleep 60 & exit 0"), shell("exit 5")] };
+        let error = run_side_by_side(vec![left]).expect_err("the second fails").to_string();
+        assert!(error.contains("exit 5") && !error.contains("sleep"), "{error}");
+        assert!(since.elapsed() < Duration::from_secs(30));
     }
 }

@@ -73,7 +73,7 @@ pub fn output(mut command: Command) -> Result<Vec<u8>> {
 }
 
 /// The command as typed in a shell.
-pub fn shown(command: &Command) -> String {
+fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program()).to_string_lossy().into_owned();
     let arguments = command.get_args().map(|word| {

@@ -26,8 +26,6 @@ const DRAWN_NARROW_SEEDS: u32 = 60;
 const BLOCKS: u64 = 1_000_000;
 /// The number of tests that run at once, for libtest.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
-/// A test that takes a minute.
-const LONG: &str = "thousand";
 
 /// Schedules that a quick test simulates: the first of the fixed ones.
 const QUICK_SEEDS: u32 = 200;
@@ -69,9 +67,9 @@ fn test_all(with_pages: bool) -> Result<()> {
     }
     build_with_tests()?;
     // The simulator takes what the others leave of this machine's cores: in its tests, time is virtual.
-    let (quick, simulated) = all_tests()?;
+    let (others, simulated) = all_tests()?;
     run_side_by_side(vec![
-        Lane { name: "tests", commands: quick },
+        Lane { name: "tests", commands: others },
         Lane { name: "simulator", commands: simulated },
     ])?;
     python::test()?;
@@ -88,23 +86,37 @@ fn test_all(with_pages: bool) -> Result<()> {
 /// What is tested is optimised, as the engine's compiler would otherwise take minutes over each module. All failures are
 /// reported.
 fn tests(words: &[&str]) -> Command {
-    let mut tests = cargo(["test", "--release", "--locked", "--workspace", "--no-fail-fast"]);
-    tests.args(words);
+    cargo_test(cargo::<&str>([]), words)
+}
+
+/// As [`tests`], at the lowest priority.
+fn beside_others(words: &[&str]) -> Command {
+    let cargo = cargo::<&str>([]);
+    if !has("nice") {
+        return cargo_test(cargo, words);
+    }
+    let mut nice = command("nice", ["-n", "19"]);
+    nice.arg(cargo.get_program());
+    cargo_test(nice, words)
+}
+
+fn cargo_test(mut cargo: Command, words: &[&str]) -> Command {
+    cargo.args(["test", "--release", "--locked", "--workspace", "--no-fail-fast"]).args(words);
     if std::env::var_os(TEST_THREADS).is_none() {
         // Some tests wait most of their time, for a slow client, say.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        tests.env(TEST_THREADS, (cores + 1).to_string());
+        cargo.env(TEST_THREADS, (cores + 1).to_string());
     }
-    tests
+    cargo
 }
 
-/// The commands of all tests in Rust, and those of the simulator's.
+/// The commands of all tests in Rust: those that measure time, and those of the simulator.
 fn all_tests() -> Result<(Vec<Command>, Vec<Command>)> {
     let mut others = tests(&["--lib", "--bins"]);
     let mut simulated = beside_others(&[]);
     for (package, name) in integration_tests()? {
         match package.as_str() {
-            SIMULATOR if name == SEEDS_TEST.0 || name == LONG => {}
+            SIMULATOR if name == SEEDS_TEST.0 => {}
             SIMULATOR => drop(simulated.args(["--test", &name])),
             _ => drop(others.args(["--test", &name])),
         }
@@ -113,25 +125,7 @@ fn all_tests() -> Result<(Vec<Command>, Vec<Command>)> {
     fixed.env_remove("SATEEN_FIRST_SEED");
     fixed.env("SATEEN_SEEDS", std::env::var("SATEEN_SEEDS").unwrap_or_else(|_| SEEDS.to_string()));
     let [drawn, narrow] = drawn_seeds();
-    let simulated = vec![beside_others(&["--test", LONG]), simulated, fixed, drawn, narrow];
-    Ok((vec![others, tests(&["--doc"])], simulated))
-}
-
-/// As [`tests`], at the lowest priority.
-fn beside_others(words: &[&str]) -> Command {
-    let tests = tests(words);
-    if !has("nice") {
-        return tests;
-    }
-    let mut nice = command("nice", ["-n", "19"]);
-    nice.arg(tests.get_program()).args(tests.get_args());
-    for (name, value) in tests.get_envs() {
-        match value {
-            Some(value) => nice.env(name, value),
-            None => nice.env_remove(name),
-        };
-    }
-    nice
+    Ok((vec![others, tests(&["--doc"])], vec![simulated, fixed, drawn, narrow]))
 }
 
 /// All integration tests of the workspace, each with its package.
@@ -160,9 +154,10 @@ fn drawn_seeds() -> [Command; 2] {
     eprintln!(
         "xtask: {seeds} drawn seeds, {DRAWN_NARROW_SEEDS} of them also with slow links; run them again with {NAME}={first}"
     );
-    let mut all = beside_others(&["--test", SEEDS_TEST.0]);
+    let seeds_alone = ["--test", SEEDS_TEST.0, "--", "--exact", SEEDS_TEST.1];
+    let mut all = beside_others(&seeds_alone);
     all.env(NAME, &first).env("SATEEN_SEEDS", seeds);
-    let mut narrow = beside_others(&["--test", SEEDS_TEST.0]);
+    let mut narrow = beside_others(&seeds_alone);
     narrow.env(NAME, &first).env("SATEEN_SEEDS", DRAWN_NARROW_SEEDS.to_string());
     narrow.env("SATEEN_FAULTS", "bandwidth");
     [all, narrow]

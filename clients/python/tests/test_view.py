@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -27,7 +27,7 @@ def node(job: str, parent: str | None, state: str = "done", host: str = "ada", *
 
 
 class Trees(unittest.TestCase):
-    def test_a_job_is_as_wide_as_the_jobs_below_it(self) -> None:
+    def test_a_job_is_as_wide_as_all_jobs_below_it(self) -> None:
         drawn = boxes([
             node("root", None, "running"),
             node("a", "root", work_s=1.23456),
@@ -86,8 +86,7 @@ class OnAGrid(unittest.TestCase):
         view = run.show(every_s=0.1)
         self.assertEqual(view.shown["title"], f"run {run.number}: nqueens 15")
         self.assertEqual(run.result(), "2279184")
-        view._thread.join(20)
-        self.assertFalse(view._thread.is_alive(), "it asks no more")
+        self.assertTrue(view._end.wait(20), "it asks for ever")
         self.assertEqual(view.shown["state"], "done")
         self.assertIn(" of work", view.shown["line"])
         self.assertEqual([box[:3] for box in view.shown["boxes"][:1]], [[0.0, 1.0, 0]])
@@ -97,16 +96,20 @@ class OnAGrid(unittest.TestCase):
     def test_a_view_of_a_run_that_is_gone_says_so(self) -> None:
         view = Run(self.grid.client._http, 4711).show()
         self.assertIn("there is no run 4711", view.shown["problem"])
-        self.assertFalse(view._thread.is_alive() and view._thread.join(20), "it asks no more")
+        self.assertTrue(view._end.is_set(), "it asks for ever")
 
     @unittest.skipUnless(has("anywidget"), "anywidget is not installed")
     def test_a_view_that_is_closed_asks_no_more(self) -> None:
         run = self.grid.client.submit(app("nqueens"), 17)
         self.addCleanup(run.cancel)
+        name = f"sateen-run-{run.number}"
         view = run.show(every_s=0.1)
+        self.assertIn(name, [thread.name for thread in threading.enumerate()])
         view.close()
-        view._thread.join(20)
-        self.assertFalse(view._thread.is_alive())
+        deadline_s = time.monotonic() + 20
+        while name in [thread.name for thread in threading.enumerate()] and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        self.assertNotIn(name, [thread.name for thread in threading.enumerate()])
         self.assertFalse(run.status().is_over, "the run goes on")
 
     @unittest.skipUnless(has("anywidget", "nbclient", "ipykernel"), "anywidget, nbclient or ipykernel is not installed")

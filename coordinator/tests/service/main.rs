@@ -18,6 +18,7 @@ mod names;
 mod openapi;
 mod pages;
 mod proxied;
+mod queue;
 mod quotas;
 mod release;
 mod restart;

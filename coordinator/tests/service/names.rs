@@ -1,8 +1,12 @@
 //! Names in requests: of the coordinator itself, of apps, and of inputs.
 
+use std::process::{Command, Stdio};
+
+use sateen_protocol::message::ToHost;
 use serde_json::json;
 
-use crate::server::{RawRequest, Server, app, detail};
+use crate::host::{Host, hello};
+use crate::server::{RawRequest, Server, app, detail, program};
 
 /// A proxy in front of a coordinator may use another of the names in a request than the coordinator does.
 #[test]
@@ -137,4 +141,39 @@ fn what_a_parser_says_comes_after_a_sentence() {
         let (status, why) = detail(answer);
         assert!(status == 400 && why.starts_with(sentence) && why.contains(parser), "{status} {why}");
     }
+}
+
+#[test]
+fn a_name_made_to_point_here_is_refused_on_a_trusted_network_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(program());
+    command.args(["--listen", "0.0.0.0:0", "--insecure", "--public-name", "grid.example.org", "--data-dir"]);
+    let child =
+        command.arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut server = Server::from_child(child, folder);
+    server.address = server.address.replace("0.0.0.0", "127.0.0.1");
+    let port = server.address.rsplit_once(':').expect("a port").1.to_owned();
+    let ask = |path: &str, host: &str, origin: &str| {
+        let mut raw = RawRequest::open(&server.address, "127.0.0.1");
+        raw.send(
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{origin}Connection: close\r\n\r\n").as_bytes(),
+        );
+        raw.answer()
+    };
+    for path in ["/api/v1/runs", "/ws/host", "/ws/watch", "/"] {
+        let host = format!("evil.example:{port}");
+        let (status, why) = detail(ask(path, &host, &format!("Origin: http://{host}\r\n")));
+        assert!(status == 421 && why.contains("--public-name evil.example"), "{path}: {status} {why}");
+        assert_eq!(ask(path, &host, "").0, 421);
+    }
+    for host in ["grid.example.org", "GRID.example.org:80", "127.0.0.1", "192.0.2.1", "localhost"] {
+        assert_eq!(ask("/api/v1/runs", host, "").0, 200, "{host}");
+        assert_eq!(ask("/api/v1/runs", host, "Origin: http://evil.example\r\n").0, 403, "{host}");
+    }
+    let bad = Command::new(program()).args(["--public-name", "http://grid"]).output().expect("it starts");
+    assert_eq!(bad.status.code(), Some(2));
+    // A hello is still accepted.
+    let mut host = Host::connect(&server.address);
+    host.send(&[hello("honest", None, Vec::new())]);
+    host.until(|message| matches!(message, ToHost::Welcome { .. }).then_some(()));
 }

@@ -15,7 +15,7 @@ ROWS_MAX = 40
 
 
 class Box(NamedTuple):
-    """A job: below its parent's box, as wide as its part of the jobs."""
+    """A job: below its parent's box, and the wider, the more jobs are below."""
 
     #: Where it begins, and how wide it is, as parts of the whole width.
     left: float

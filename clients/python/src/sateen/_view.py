@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from ._errors import Refused, SateenError, Unreachable
-from ._http import BULK_S, Transport
+from ._http import BULK_S
 from ._run import Run
 from ._status import RunStatus
 from ._tree import boxes, line
@@ -36,43 +36,55 @@ class RunView(anywidget.AnyWidget):
         self._run = Run(run._http, run.number)
         self._every_s = max(every_s, 0.1)
         self._tree_next_s = 0.0
-        self._is_closed = threading.Event()
+        #: Nothing is asked any more.
+        self._end = threading.Event()
         self._look()
-        self._thread = threading.Thread(target=self._follow, name=f"sateen-run-{run.number}", daemon=True)
-        self._thread.start()
+        if not self._end.is_set():
+            threading.Thread(target=self._follow, name=f"sateen-run-{run.number}", daemon=True).start()
 
     def close(self) -> None:
         """Stops showing it. The run goes on."""
-        if closed := getattr(self, "_is_closed", None):
-            closed.set()
+        # It is also called for a view that could not be made.
+        if end := getattr(self, "_end", None):
+            end.set()
         super().close()
 
     def _follow(self) -> None:
-        while not self._is_over and not self._is_closed.wait(self._every_s):
+        while not self._end.wait(self._every_s):
             self._look()
 
     def _look(self) -> None:
         """Asks how the run is, and shows it."""
         try:
             status = self._run.status()
-            self._is_over = status.is_over
             self.shown = {**self.shown, **_figures(status), **self._tree(status.is_over), "problem": None}
-        except Unreachable as error:
-            self._is_over = False
-            self.shown = {**self.shown, "problem": str(error)}
+            if status.is_over:
+                self._end.set()
         except SateenError as error:
-            # It was deleted, say: asking again helps no more.
-            self._is_over = True
             self.shown = {**self.shown, "problem": str(error)}
+            # Of other problems, none goes away: the run was deleted, say.
+            if not isinstance(error, Unreachable):
+                self._end.set()
 
     def _tree(self, is_over: bool) -> dict[str, Any]:
         began_s = time.monotonic()
         if began_s < self._tree_next_s and not is_over:
             return {}
-        drawn = tree_of(self._run._http, self._run.number)
+        drawn = self._boxes()
         ended_s = time.monotonic()
         self._tree_next_s = ended_s + (ended_s - began_s) / TREE_PART
         return drawn
+
+    def _boxes(self) -> dict[str, Any]:
+        """The boxes of the tree and the names of its hosts; nothing if the tree is not kept any more."""
+        try:
+            tree = self._run._http.request("GET", f"{self._run._path()}/tree", within_s=BULK_S).json()
+        except Refused as refused:
+            if refused.status == 410:
+                return {}
+            raise
+        drawn = boxes(tree["nodes"])
+        return {"boxes": [list(box) for box in drawn.boxes], "hosts": drawn.hosts}
 
 
 def _figures(status: RunStatus) -> dict[str, Any]:
@@ -83,15 +95,3 @@ def _figures(status: RunStatus) -> dict[str, Any]:
         "line": line(status),
         "progress": min(done.done / done.total, 1.0) if done is not None and done.total else None,
     }
-
-
-def tree_of(transport: Transport, number: int) -> dict[str, Any]:
-    """The boxes of a run's tree and the names of its hosts; nothing if the tree is not kept any more."""
-    try:
-        tree = transport.request("GET", f"/api/v1/runs/{number}/tree", within_s=BULK_S).json()
-    except Refused as refused:
-        if refused.status == 410:
-            return {}
-        raise
-    drawn = boxes(tree["nodes"])
-    return {"boxes": [list(box) for box in drawn.boxes], "hosts": drawn.hosts}

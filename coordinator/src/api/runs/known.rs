@@ -86,8 +86,8 @@ impl Known {
         self.row.started_at_ms.map(|started_ms| until_ms.saturating_sub(started_ms))
     }
 
-    /// The run in the API's type, without what slows it down; `name_of` is the name of a token.
-    pub fn shown(self, name_of: impl Fn(TokenId) -> Option<String>) -> Run {
+    /// The run in the API's type, without what slows it down. `name_of` returns a token's name.
+    pub fn shown(self, name_of: impl FnOnce(TokenId) -> Option<String>) -> Run {
         let elapsed_ms = self.elapsed_ms();
         let Self { row, state, waits, share, at_ms, figures } = self;
         let until_ms = row.ended_at_ms.unwrap_or(at_ms);

@@ -70,8 +70,7 @@ inputs?: { [key in string]: string },
  */
 held_up_by?: HoldUp, 
 /**
- * The name of the token with which the run was submitted. Null if it was submitted without one, or by somebody whose token is
- * not kept any more.
+ * The name of the token with which the run was submitted. Null if there was none, or if it is no longer kept.
  */
 submitter: string | null, 
 /**

@@ -3,10 +3,9 @@
 const ROW_PX = 18;
 const SVG = 'http://www.w3.org/2000/svg';
 
-function element(name, className, text) {
+function element(name, className) {
   const made = document.createElement(name);
   made.className = className;
-  if (text !== undefined) made.textContent = text;
   return made;
 }
 
@@ -15,54 +14,70 @@ function colour(host) {
   return `hsl(${(205 + host * 137.5) % 360} 50% 55%)`;
 }
 
-function tree(boxes) {
-  const drawn = document.createElementNS(SVG, 'svg');
+function setText(of, text) {
+  if (of.textContent !== text) of.textContent = text;
+}
+
+function newBox() {
+  const box = document.createElementNS(SVG, 'rect');
+  box.append(document.createElementNS(SVG, 'title'));
+  return box;
+}
+
+/** Boxes stay where they are as long as possible: what the pointer shows would vanish with them. */
+function drawTree(drawn, boxes) {
   const rows = boxes.reduce((rows, [, , row]) => Math.max(rows, row + 1), 0);
-  drawn.setAttribute('class', 'sateen-tree');
   drawn.setAttribute('height', String(rows * ROW_PX));
-  drawn.setAttribute('role', 'img');
   drawn.setAttribute('aria-label', `The tree of the run: ${boxes.length} jobs in ${rows} rows`);
-  for (const [left, width, row, host, state, label] of boxes) {
-    const box = document.createElementNS(SVG, 'rect');
+  while (drawn.children.length > boxes.length) drawn.lastChild.remove();
+  while (drawn.children.length < boxes.length) drawn.append(newBox());
+  boxes.forEach(([left, width, row, host, state, label], index) => {
+    const box = drawn.children[index];
     box.setAttribute('x', `${left * 100}%`);
     box.setAttribute('y', String(row * ROW_PX));
     box.setAttribute('width', `${width * 100}%`);
     box.setAttribute('height', String(ROW_PX - 1));
     box.setAttribute('fill', colour(host));
     box.setAttribute('data-state', state);
-    const title = document.createElementNS(SVG, 'title');
-    title.textContent = label;
-    box.append(title);
-    drawn.append(box);
-  }
-  return drawn;
+    setText(box.firstChild, label);
+  });
 }
 
-function legend(hosts) {
-  const list = element('p', 'sateen-hosts');
+function drawHosts(list, hosts) {
+  while (list.children.length > hosts.length) list.lastChild.remove();
+  while (list.children.length < hosts.length) list.append(element('span', 'sateen-host'));
   hosts.forEach((host, index) => {
-    const entry = element('span', 'sateen-host', host);
-    entry.style.setProperty('--host', colour(index));
-    list.append(entry);
+    setText(list.children[index], host);
+    list.children[index].style.setProperty('--host', colour(index));
   });
-  return list;
 }
 
 function render({ model, el }) {
+  const title = element('p', 'sateen-title');
+  const line = element('p', 'sateen-line');
+  const bar = element('progress', 'sateen-progress');
+  bar.setAttribute('aria-label', 'Progress of the run');
+  const tree = document.createElementNS(SVG, 'svg');
+  tree.setAttribute('class', 'sateen-tree');
+  tree.setAttribute('role', 'img');
+  const hosts = element('p', 'sateen-hosts');
+  const problem = element('p', 'sateen-problem');
+  const view = element('div', 'sateen-run');
+  view.append(title, line, bar, tree, hosts, problem);
+  el.append(view);
   const draw = () => {
-    const { title, state, line, progress, boxes, hosts, problem } = model.get('shown');
-    const view = element('div', 'sateen-run');
-    view.dataset.state = state ?? '';
-    view.append(element('p', 'sateen-title', title ?? ''), element('p', 'sateen-line', line ?? ''));
-    if (typeof progress === 'number') {
-      const bar = element('progress', 'sateen-progress');
-      bar.value = progress;
-      bar.setAttribute('aria-label', 'Progress of the run');
-      view.append(bar);
-    }
-    if (boxes?.length) view.append(tree(boxes), legend(hosts ?? []));
-    if (problem) view.append(element('p', 'sateen-problem', problem));
-    el.replaceChildren(view);
+    const shown = model.get('shown');
+    view.dataset.state = shown.state ?? '';
+    setText(title, shown.title ?? '');
+    setText(line, shown.line ?? '');
+    bar.hidden = typeof shown.progress !== 'number';
+    bar.value = shown.progress ?? 0;
+    const boxes = shown.boxes ?? [];
+    tree.style.display = boxes.length > 0 ? '' : 'none';
+    drawTree(tree, boxes);
+    drawHosts(hosts, shown.hosts ?? []);
+    problem.hidden = !shown.problem;
+    setText(problem, shown.problem ?? '');
   };
   model.on('change:shown', draw);
   draw();
