@@ -159,12 +159,14 @@ impl<K: Copy + Ord> Incoming<K> {
     /// A sender has replaced a parcel by another with the same contents. If the first is being pulled and nothing of it
     /// has come, the other is pulled instead, in the time that was left for the first. Returns whether it is.
     fn renew(&mut self, now: Time, before: Name<K>, parcel: ParcelId, total: usize) -> bool {
-        let is_pulled = self.pulled.contains(&before);
+        // The bytes of one that is not pulled are not among those that have begun.
+        if !self.pulled.contains(&before) {
+            return false;
+        }
         let Some(arriving) = self.parcels.get(&before).filter(|arriving| arriving.held_bytes() == 0) else {
             return false;
         };
-        let begun_bytes = self.begun_bytes - arriving.total + total;
-        if !is_pulled || begun_bytes > PARCELS_INCOMING_BYTES_MAX {
+        if self.begun_bytes - arriving.total + total > PARCELS_INCOMING_BYTES_MAX {
             return false;
         }
         let Some(mut arriving) = self.remove(before) else { return false };

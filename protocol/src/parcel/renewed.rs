@@ -105,6 +105,18 @@ fn a_parcel_has_the_turn_of_the_one_that_it_replaces() {
     assert!(incoming.is_empty() && incoming.next_timeout().is_none());
 }
 
+/// Its bytes were subtracted from those of the parcels that have begun, of which there were fewer.
+#[test]
+fn a_large_parcel_that_waits_is_replaced_while_a_small_one_is_pulled() {
+    let mut incoming = Incoming::<u8>::default();
+    incoming.announce(NOW, 1, ParcelId(1), REPLICA, 100).expect("sound");
+    incoming.announce(NOW, 2, ParcelId(1), REPLICA, 1_000).expect("sound");
+    incoming.announce(NOW, 2, ParcelId(2), REPLICA, 800).expect("sound");
+    assert_eq!(pulled(&mut incoming), [(1, ParcelId(1))]);
+    incoming.forget_peer(NOW, 1);
+    assert_eq!(pulled(&mut incoming), [(2, ParcelId(2))]);
+}
+
 #[test]
 fn parcels_that_grow_while_they_are_pulled_take_no_more_memory_than_others() {
     let most = PARCELS_INCOMING_BYTES_MAX / PARCEL_BYTES_MAX;
