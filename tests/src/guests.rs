@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// The processes of the guests of the host with this process, in the order in which they were started.
 #[must_use]
 pub fn of_host(process: u32) -> Vec<u32> {
@@ -71,8 +73,13 @@ impl Memory {
             let (peak_kib, is_over) = (peak_kib.clone(), is_over.clone());
             move || {
                 while !is_over.load(SeqCst) {
-                    let all = of_host(process).into_iter().chain([process]);
-                    peak_kib.fetch_max(all.filter_map(proportional_kib).sum(), SeqCst);
+                    let all: Vec<u32> = of_host(process).into_iter().chain([process]).collect();
+                    if sum_kib(&all) > peak_kib.load(SeqCst) {
+                        // What moves from one process to another may have been counted in both, so they stand still.
+                        let still = Still::hold(&all);
+                        peak_kib.fetch_max(sum_kib(&all), SeqCst);
+                        drop(still);
+                    }
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
@@ -93,6 +100,41 @@ impl Drop for Memory {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// The memory of all of these processes together.
+fn sum_kib(processes: &[u32]) -> u64 {
+    processes.iter().copied().filter_map(proportional_kib).sum()
+}
+
+/// Processes that are stopped until this is dropped.
+struct Still<'a>(&'a [u32]);
+
+impl<'a> Still<'a> {
+    fn hold(processes: &'a [u32]) -> Self {
+        let still = Self(processes);
+        still.send(Signal::STOP);
+        let is_still = |id: &u32| {
+            fields(*id).is_none_or(|fields| matches!(fields.first().map(String::as_str), Some("T" | "Z")))
+        };
+        while !processes.iter().all(is_still) {
+            std::thread::yield_now();
+        }
+        still
+    }
+
+    fn send(&self, signal: Signal) {
+        for id in self.0.iter().filter_map(|id| Pid::from_raw(i32::try_from(*id).ok()?)) {
+            // One that has ended needs no signal.
+            let _ = kill_process(id, signal);
+        }
+    }
+}
+
+impl Drop for Still<'_> {
+    fn drop(&mut self) {
+        self.send(Signal::CONT);
     }
 }
 
