@@ -354,7 +354,7 @@ class Asyncio(WithGrid):
                 task.cancel()
                 with self.assertRaises(asyncio.CancelledError):
                     await task
-                self.assertEqual(self.unfinished(), [])
+                await self.ends()
                 # Also one that is still being submitted.
                 task = asyncio.ensure_future(client.run("nqueens", LONG))
                 await asyncio.sleep(0)
@@ -363,9 +363,16 @@ class Asyncio(WithGrid):
                 with self.assertRaises(asyncio.CancelledError):
                     await task
                 await asyncio.sleep(1)
-                self.assertEqual(self.unfinished(), [])
+                await self.ends()
 
         self.go(main())
+
+    async def ends(self) -> None:
+        """A run is listed before its client hears of it; if the client gives up in between, the run is cancelled soon after."""
+        until = time.monotonic() + 20
+        while self.unfinished() and time.monotonic() < until:
+            await asyncio.sleep(0.05)
+        self.assertEqual(self.unfinished(), [])
 
 
 if __name__ == "__main__":
