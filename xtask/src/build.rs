@@ -19,15 +19,44 @@ pub fn dist(name: &str) -> PathBuf {
     root().join("dist").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Builds the dashboard, the binaries and all sample apps. Nothing goes to stdout.
+/// How cargo compiles programs.
+#[derive(Clone, Copy)]
+enum Profile {
+    /// Soon, and fast enough for tests.
+    Dev,
+    /// Optimised, as for users and benchmarks.
+    Release,
+}
+
+impl Profile {
+    /// Cargo's flags.
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Dev => &["--locked"],
+            Self::Release => &["--locked", "--release"],
+        }
+    }
+
+    /// The path of a workspace program that cargo has built.
+    fn built(self, program: &str) -> Result<PathBuf> {
+        let folder = match self {
+            Self::Dev => "debug",
+            Self::Release => "release",
+        };
+        Ok(target_folder()?.join(folder).join(format!("{program}{}", std::env::consts::EXE_SUFFIX)))
+    }
+}
+
+/// Builds the dashboard, the optimised binaries and all sample apps. Nothing goes to stdout.
 pub fn build() -> Result<()> {
-    build_programs(&["--workspace", "--bins"])?;
+    build_programs(Profile::Release, &["--workspace", "--bins"])?;
     build_apps("sample-apps", "apps", false)
 }
 
-/// As `build`, with everything else that tests need; compilers that only some apps need are installed if possible.
+/// Builds what `build` does, in the profile of the tests, with everything else that they need; compilers that only some apps need
+/// are installed if possible.
 pub fn build_with_tests() -> Result<()> {
-    build_programs(&["--workspace", "--bins", "--tests"])?;
+    build_programs(Profile::Dev, &["--workspace", "--bins", "--tests"])?;
     build_apps("sample-apps", "apps", true)?;
     // Tests build their own Rust app themselves, as a user would.
     fs::create_dir_all(root().join("dist/tests"))?;
@@ -37,27 +66,27 @@ pub fn build_with_tests() -> Result<()> {
 /// Builds the dashboard and the programs with one app, for the integration test `test`. With a test among the targets,
 /// cargo selects the same features as for all tests, so nothing is built twice.
 pub fn build_for_test(test: &str, app: &str) -> Result<()> {
-    build_programs(&["--workspace", "--bins", "--test", test])?;
+    build_programs(Profile::Dev, &["--workspace", "--bins", "--test", test])?;
     build_rust_app("sample-apps", "apps", app)
 }
 
-/// Builds the dashboard, the programs and one app, without tests and benches. A test checks that the features
-/// are those of the whole workspace, so that the engine is not built twice.
+/// Builds the dashboard, the programs and one app, without tests and benches, in the profile of the tests. A test checks that the
+/// features are those of the whole workspace, so that the engine is not built twice.
 pub fn build_to_show(app: &str) -> Result<()> {
     let packages: Vec<&str> = PROGRAMS.iter().flat_map(|package| ["--package", package]).collect();
-    build_programs(&[&packages[..], &["--bins"]].concat())?;
+    build_programs(Profile::Dev, &[&packages[..], &["--bins"]].concat())?;
     build_rust_app("sample-apps", "apps", app)
 }
 
 /// Builds the dashboard and runs cargo with `words`, then copies the programs to `dist/`.
-fn build_programs(words: &[&str]) -> Result<()> {
+fn build_programs(profile: Profile, words: &[&str]) -> Result<()> {
     wasm_target()?;
     // First, as the coordinator embeds it.
     web_ui::build()?;
-    aside(cargo(["build", "--release", "--locked"].iter().chain(words)))?;
+    aside(cargo(["build"].iter().chain(profile.flags()).chain(words)))?;
     fs::create_dir_all(root().join("dist"))?;
     for binary in BINARIES {
-        let from = built(binary)?;
+        let from = profile.built(binary)?;
         // The old file may be running: it is replaced by a new file, not overwritten.
         let _ = fs::remove_file(dist(binary));
         fs::copy(&from, dist(binary)).with_context(|| format!("{} cannot be copied", from.display()))?;
@@ -128,11 +157,6 @@ pub fn target_folder() -> Result<PathBuf> {
     Ok(PathBuf::from(folder))
 }
 
-/// The path of a workspace program built by cargo.
-fn built(program: &str) -> Result<PathBuf> {
-    Ok(target_folder()?.join("release").join(format!("{program}{}", std::env::consts::EXE_SUFFIX)))
-}
-
 /// `cargo xtask bench …`: builds, then runs the crate `bench` with this process's stdout.
 pub fn bench(arguments: &[&str]) -> Result<()> {
     build()?;
@@ -140,7 +164,7 @@ pub fn bench(arguments: &[&str]) -> Result<()> {
     if arguments.iter().any(|argument| ["checks", "all"].contains(argument)) {
         build_unchecked()?;
     }
-    run(command(built("bench")?, arguments))?;
+    run(command(Profile::Release.built("bench")?, arguments))?;
     // Saved figures are on the bench's own page; the README shows some of them.
     figures::write()
 }

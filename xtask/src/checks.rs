@@ -22,11 +22,10 @@ pub fn check(flags: &[&str]) -> Result<()> {
 fn check_code() -> Result<()> {
     wasm_target()?;
     run(cargo(["fmt", "--all", "--check"]))?;
-    run(cargo(["clippy", "--release", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    let wasm = ["clippy", "--release", "--locked", "--target", "wasm32-unknown-unknown"];
+    run(cargo(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let wasm = ["clippy", "--locked", "--target", "wasm32-unknown-unknown"];
     run(cargo(wasm.into_iter().chain(WASM_PACKAGES).chain(["--", "-D", "warnings"])))?;
-    let mut doc =
-        cargo(["doc", "--release", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
+    let mut doc = cargo(["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run(doc)?;
     docs::check()?;

@@ -83,8 +83,7 @@ fn test_all(with_pages: bool) -> Result<()> {
 /// `cargo test` of the whole workspace with these words: for fewer packages, cargo would select other features and build
 /// some crates again.
 ///
-/// What is tested is optimised, as the engine's compiler would otherwise take minutes over each module. All failures are
-/// reported.
+/// All failures are reported.
 fn tests(words: &[&str]) -> Command {
     cargo_test(cargo::<&str>([]), words)
 }
@@ -101,7 +100,7 @@ fn beside_others(words: &[&str]) -> Command {
 }
 
 fn cargo_test(mut cargo: Command, words: &[&str]) -> Command {
-    cargo.args(["test", "--release", "--locked", "--workspace", "--no-fail-fast"]).args(words);
+    cargo.args(["test", "--locked", "--workspace", "--no-fail-fast"]).args(words);
     if std::env::var_os(TEST_THREADS).is_none() {
         // Some tests wait most of their time, for a slow client, say.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);

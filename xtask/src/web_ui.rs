@@ -60,7 +60,7 @@ pub fn test() -> Result<()> {
 
 /// Regenerates the dashboard's types and the tables of fields in docs/api.md from the types of the API.
 pub fn types() -> Result<()> {
-    let test = ["test", "--release", "--locked", "--package", "sateen-api", "--lib", "the_pages_types"];
+    let test = ["test", "--locked", "--package", "sateen-api", "--lib", "the_pages_types"];
     let mut test = cargo(test);
     test.env("SATEEN_WRITE_TYPES", "1");
     run(test)

@@ -366,8 +366,7 @@ fn converges(seed: u64, forgets: bool) {
     crowd.check(forgets);
 }
 
-/// Without optimisation, a tenth of the seeds is enough.
-const SEEDS: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
+const SEEDS: u64 = 100;
 
 #[test]
 fn all_replicas_become_equal_although_messages_are_lost_doubled_and_late() {
