@@ -148,8 +148,7 @@ pub fn succeed(program: impl AsRef<OsStr>, arguments: &[&str], folder: &Path) ->
 
 /// Sends a signal to a process.
 pub fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
-    assert!(sent.expect("kill can be started").success(), "the process is gone already");
+    assert!(crate::guests::signal(child.id(), name), "the process is gone already");
 }
 
 /// Kills a process that hangs, so that its test fails instead of hanging as well.

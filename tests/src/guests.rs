@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 /// The processes of the guests of the host with this process, in the order in which they were started.
 #[must_use]
 pub fn of_host(process: u32) -> Vec<u32> {
@@ -114,7 +112,7 @@ struct Still<'a>(&'a [u32]);
 impl<'a> Still<'a> {
     fn hold(processes: &'a [u32]) -> Self {
         let still = Self(processes);
-        still.send(Signal::STOP);
+        still.signal("STOP");
         let is_still = |id: &u32| {
             fields(*id).is_none_or(|fields| matches!(fields.first().map(String::as_str), Some("T" | "Z")))
         };
@@ -124,17 +122,17 @@ impl<'a> Still<'a> {
         still
     }
 
-    fn send(&self, signal: Signal) {
-        for id in self.0.iter().filter_map(|id| Pid::from_raw(i32::try_from(*id).ok()?)) {
+    fn signal(&self, name: &str) {
+        for id in self.0 {
             // One that has ended needs no signal.
-            let _ = kill_process(id, signal);
+            let _ = signal(*id, name);
         }
     }
 }
 
 impl Drop for Still<'_> {
     fn drop(&mut self) {
-        self.send(Signal::CONT);
+        self.signal("CONT");
     }
 }
 

@@ -19,21 +19,21 @@ pub fn dist(name: &str) -> PathBuf {
     root().join("dist").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// How cargo compiles programs.
+/// A profile of the workspace's `Cargo.toml`.
 #[derive(Clone, Copy)]
 enum Profile {
-    /// Soon, and fast enough for tests.
+    /// For the demo and the tests: compiles in half the time.
     Dev,
-    /// Optimised, as for users and benchmarks.
+    /// For benchmarks and users.
     Release,
 }
 
 impl Profile {
-    /// Cargo's flags.
-    fn flags(self) -> &'static [&'static str] {
+    /// Cargo's flag for it; `dev` needs none.
+    fn flag(self) -> Option<&'static str> {
         match self {
-            Self::Dev => &["--locked"],
-            Self::Release => &["--locked", "--release"],
+            Self::Dev => None,
+            Self::Release => Some("--release"),
         }
     }
 
@@ -53,8 +53,8 @@ pub fn build() -> Result<()> {
     build_apps("sample-apps", "apps", false)
 }
 
-/// Builds what `build` does, in the profile of the tests, with everything else that they need; compilers that only some apps need
-/// are installed if possible.
+/// As `build`, but in the profile of the tests, and with everything else that they need; compilers that only some apps
+/// need are installed if possible.
 pub fn build_with_tests() -> Result<()> {
     build_programs(Profile::Dev, &["--workspace", "--bins", "--tests"])?;
     build_apps("sample-apps", "apps", true)?;
@@ -83,7 +83,7 @@ fn build_programs(profile: Profile, words: &[&str]) -> Result<()> {
     wasm_target()?;
     // First, as the coordinator embeds it.
     web_ui::build()?;
-    aside(cargo(["build"].iter().chain(profile.flags()).chain(words)))?;
+    aside(cargo(["build", "--locked"].iter().chain(&profile.flag()).chain(words)))?;
     fs::create_dir_all(root().join("dist"))?;
     for binary in BINARIES {
         let from = profile.built(binary)?;

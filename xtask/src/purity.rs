@@ -20,7 +20,7 @@ pub fn purity() -> Result<()> {
     wasm_target()?;
     let wasm = ["rustc", "--locked", "--target", "wasm32-unknown-unknown"];
     let module = ["--package", "sateen-protocol-harness", "--lib", "--crate-type", "cdylib"];
-    // Optimised, it would take a minute and import as little.
+    // Unoptimised, it compiles in half the time.
     let soon = ["--config", "profile.dev.package.sateen-protocol.opt-level=0"];
     run(cargo(wasm.into_iter().chain(soon).chain(module)))?;
     let path = target_folder()?.join("wasm32-unknown-unknown/debug/sateen_protocol_harness.wasm");

@@ -80,10 +80,8 @@ fn test_all(with_pages: bool) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` of the whole workspace with these words: for fewer packages, cargo would select other features and build
-/// some crates again.
-///
-/// All failures are reported.
+/// `cargo test` of the whole workspace with these words, which reports all failures. For fewer packages, cargo would
+/// select other features and build some crates again.
 fn tests(words: &[&str]) -> Command {
     cargo_test(cargo::<&str>([]), words)
 }

@@ -95,7 +95,7 @@ class AsyncClient:
             run = await asyncio.shield(submitted)
         except asyncio.CancelledError:
             # The request is on its way: the run must not stay behind.
-            submitted.add_done_callback(_cancel_later)
+            await asyncio.shield(_cancel(submitted))
             raise
         try:
             return await run.result()
@@ -262,13 +262,10 @@ class AsyncRun:
             pass
 
 
-def _cancel_later(submitted: asyncio.Future[AsyncRun]) -> None:
-    """Cancels a run whose submission nobody awaits any more."""
-    if not submitted.cancelled() and submitted.exception() is None:
-        cancelled = asyncio.ensure_future(submitted.result()._cancelled())
-        _PENDING.add(cancelled)
-        cancelled.add_done_callback(_PENDING.discard)
-
-
-#: The loop itself keeps no tasks alive.
-_PENDING: set[asyncio.Future[None]] = set()
+async def _cancel(submitted: asyncio.Future[AsyncRun]) -> None:
+    """Cancels a run that is still being submitted."""
+    try:
+        run = await submitted
+    except Exception:
+        return
+    await run._cancelled()
