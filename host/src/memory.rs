@@ -30,6 +30,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use sateen_protocol::limits::PARCEL_BYTES_MIN;
 
 use crate::limits::{HOST_OVERHEAD_BYTES, RESIDENT_LOOK, STANDSTILL_MAX};
 use crate::scheduler::TaskId;
@@ -37,6 +38,7 @@ use crate::scheduler::TaskId;
 use borrowed::Borrowed;
 pub use borrowed::{COPIES_OF_OBJECTS, Lease, MemoryNews};
 pub use kept::Kept;
+use passing::COPIES_OF_RESULT;
 pub use resident::{resident_bytes, warn_unless_known};
 
 /// A run whose guests claim memory.
@@ -264,11 +266,20 @@ impl Claim {
         Ok(())
     }
 
-    /// The instance's result, of `bytes`, is copied out of it: the instance is done, so others make room.
-    pub fn add_result(&self, bytes: usize) {
+    /// The instance's result, of `bytes`, is copied out of it, and will pass to the driver. A small one has room made for it, as
+    /// the instance is done. A large one needs room as a memory that grows does: it will be kept until it is delivered, and
+    /// nothing could be evicted then.
+    ///
+    /// # Errors
+    /// If there is no room; the instance must be thrown away.
+    pub fn add_result(&self, bytes: usize) -> Result<(), NoRoom> {
+        if bytes >= PARCEL_BYTES_MIN {
+            return self.grow_to(self.bytes().saturating_add(bytes.saturating_mul(COPIES_OF_RESULT)));
+        }
         self.budget.claimed.fetch_add(bytes, SeqCst);
         self.living.bytes.fetch_add(bytes, SeqCst);
         self.budget.evict_excess();
+        Ok(())
     }
 
     /// Whether the instance must be thrown away to make room.

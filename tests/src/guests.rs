@@ -71,13 +71,8 @@ impl Memory {
             let (peak_kib, is_over) = (peak_kib.clone(), is_over.clone());
             move || {
                 while !is_over.load(SeqCst) {
-                    let all: Vec<u32> = of_host(process).into_iter().chain([process]).collect();
-                    if sum_kib(&all) > peak_kib.load(SeqCst) {
-                        // What moves from one process to another may have been counted in both, so they stand still.
-                        let still = Still::hold(&all);
-                        peak_kib.fetch_max(sum_kib(&all), SeqCst);
-                        drop(still);
-                    }
+                    let all = of_host(process).into_iter().chain([process]);
+                    peak_kib.fetch_max(all.filter_map(proportional_kib).sum(), SeqCst);
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
@@ -98,41 +93,6 @@ impl Drop for Memory {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// The memory of all of these processes together.
-fn sum_kib(processes: &[u32]) -> u64 {
-    processes.iter().copied().filter_map(proportional_kib).sum()
-}
-
-/// Processes that are stopped until this is dropped.
-struct Still<'a>(&'a [u32]);
-
-impl<'a> Still<'a> {
-    fn hold(processes: &'a [u32]) -> Self {
-        let still = Self(processes);
-        still.signal("STOP");
-        let is_still = |id: &u32| {
-            fields(*id).is_none_or(|fields| matches!(fields.first().map(String::as_str), Some("T" | "Z")))
-        };
-        while !processes.iter().all(is_still) {
-            std::thread::yield_now();
-        }
-        still
-    }
-
-    fn signal(&self, name: &str) {
-        for id in self.0 {
-            // One that has ended needs no signal.
-            let _ = signal(*id, name);
-        }
-    }
-}
-
-impl Drop for Still<'_> {
-    fn drop(&mut self) {
-        self.signal("CONT");
     }
 }
 

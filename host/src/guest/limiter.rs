@@ -34,11 +34,10 @@ impl Limiter {
         Ok(true)
     }
 
-    /// Counts the copy of the instance's result, in bytes.
-    pub fn claim_result(&self, bytes: usize) {
-        if let Some(claim) = &self.claim {
-            claim.add_result(bytes);
-        }
+    /// Claims what the copies of the instance's result take, in bytes.
+    pub fn claim_result(&self, bytes: usize) -> Result<(), Stop> {
+        let Some(claim) = &self.claim else { return Ok(()) };
+        claim.add_result(bytes).map_err(|NoRoom| Stop::Evicted)
     }
 
     /// Whether the instance must be thrown away to make room for others.

@@ -188,7 +188,7 @@ async fn run(used: &mut Sandbox, export: ModuleExport, length: u32) -> Result<By
             limit: limits.output_bytes_max,
         }));
     }
-    guest.limiter.claim_result(length);
+    guest.limiter.claim_result(length)?;
     let memory = guest.exports.memory();
     let result = memory
         .and_then(|memory| memory.data(&*store).get(address..address.checked_add(length)?).map(Bytes::from));

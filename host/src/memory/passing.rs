@@ -4,16 +4,19 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::{Budget, HostMemory};
 
+/// A result that is delivered is kept, in case that it must be sent again, and is on its way.
+pub(super) const COPIES_OF_RESULT: usize = 2;
+
 impl HostMemory {
     /// A result of `bytes` is in transit to the driver, which keeps and encodes it. The youngest instances make room.
     pub(crate) fn pass_result(&self, bytes: usize) {
-        self.0.passing.fetch_add(bytes.saturating_mul(2), SeqCst);
+        self.0.passing.fetch_add(bytes.saturating_mul(COPIES_OF_RESULT), SeqCst);
         self.0.evict_excess();
     }
 
     /// The driver has a result of `bytes`, which [`Self::keep_undelivered`] counts from now on.
     pub(crate) fn take_result(&self, bytes: usize) {
-        self.0.passing.fetch_sub(bytes.saturating_mul(2), SeqCst);
+        self.0.passing.fetch_sub(bytes.saturating_mul(COPIES_OF_RESULT), SeqCst);
     }
 
     /// The driver keeps `bytes` of results and parcels that are not yet delivered.

@@ -38,6 +38,22 @@ fn the_youngest_make_room_and_no_more_of_them_than_need_be() {
     assert_eq!(evicted, [false, false, false, true, true]);
 }
 
+/// Eight guests that ended at about the same time had results for which there was room only once, and kept them all.
+#[test]
+fn a_large_result_passes_only_if_there_is_room_for_its_copies() {
+    const RESULT: usize = PARCEL_BYTES_MIN;
+    let memory = HostMemory::unwatched(8 * RESULT);
+    let claims: Vec<Claim> = (0..5).map(|_| claim(&memory)).collect();
+    assert!(claims.iter().all(|claim| claim.grow_to(RESULT).is_ok()));
+    assert_eq!(claims[1].add_result(RESULT), Ok(()));
+    assert_eq!(claims[2].add_result(RESULT), Err(NoRoom));
+    let evicted: Vec<bool> = claims.iter().map(Claim::is_evicted).collect();
+    assert_eq!(evicted, [false, false, true, false, false]);
+    // For that of the oldest, others make room.
+    assert_eq!(claims[0].add_result(RESULT), Ok(()));
+    assert!(!claims[1].is_evicted() && claims[4].is_evicted());
+}
+
 #[test]
 fn even_the_oldest_waits_for_results_that_go_by_themselves() {
     let memory = HostMemory::unwatched(100);
@@ -47,7 +63,7 @@ fn even_the_oldest_waits_for_results_that_go_by_themselves() {
     let (oldest, youngest) = (claim(&memory), claim(&memory));
     assert_eq!((oldest.grow_to(20), youngest.grow_to(10)), (Ok(()), Ok(())));
     // A result has room made for it, but by the oldest.
-    oldest.add_result(5);
+    assert_eq!(oldest.add_result(5), Ok(()));
     assert!(youngest.is_evicted() && !oldest.is_evicted());
     drop(youngest);
     memory.pass_result(20);
