@@ -28,7 +28,7 @@ pub struct AccessToken {
     pub used_at: Option<String>,
     /// When it was revoked; null if it was not.
     pub revoked_at: Option<String>,
-    /// How often it may be exchanged for the token of a host; null if it is no such key.
+    /// How often it may be exchanged for the token of a host; null if it is not a join key.
     pub uses_max: Option<u32>,
     /// How often it was.
     #[serde(default)]

@@ -23,7 +23,7 @@ pub struct JobCounts {
     pub stolen_wide: u64,
     /// Stolen jobs lost with a thief that crashed, as counted by the hosts that had lent them. Jobs that the thief had
     /// not begun are included. A job of a host that was given up and is back is lost only if it is run again: otherwise its
-    /// thief goes on with it. Lost root jobs are not included; `root_losses` of the run counts them.
+    /// thief continues with it. Lost root jobs are not included; `root_losses` of the run counts them.
     pub lost: u64,
     /// Stolen jobs that a thief gave back because it left or paused, and those that it had begun and had no room for.
     /// Root jobs are included, and count at the host that gave them back.
@@ -31,7 +31,7 @@ pub struct JobCounts {
     /// Jobs lost and begun again; each counts once, however often it was lost. This may be more than `lost`, because
     /// the root job, jobs below a lost one, and orphans of jobs that were given back are included. It may be less,
     /// because results are reused and adopted instead. Jobs that a host gave back when it left, and jobs of a suspended
-    /// run, are not lost, except for a root that was lost before. Of hosts: such jobs that the host began last.
+    /// run, are not lost, except for a root that was lost before. For a host: such jobs that it was the last to begin.
     pub redone: u64,
     /// Jobs not run because the result table had their results.
     pub reused: u64,

@@ -170,8 +170,8 @@ pub struct Figures {
     pub error: Option<RunFailure>,
     /// The id of the host that has the root job, or had it at the end.
     pub root_host: Option<String>,
-    /// How often the root job was lost with its host, which `jobs.lost` leaves out. That the host was lost before it could
-    /// begin the job is not known, and counts.
+    /// How often the root job was lost with its host, which `jobs.lost` leaves out. A loss before the host could
+    /// begin the job cannot be distinguished, and counts too.
     pub root_losses: u32,
     /// Its result table on the coordinator.
     #[ts(as = "TableSize")]

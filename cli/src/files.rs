@@ -65,7 +65,7 @@ pub fn shown(path: &Path) -> String {
 pub fn readable(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "you may not read or write it".to_owned(),
+        ErrorKind::PermissionDenied => "you do not have permission to read or write it".to_owned(),
         ErrorKind::IsADirectory => "it is a folder".to_owned(),
         _ => explained(error),
     }

@@ -31,7 +31,7 @@ pub struct Flags {
     #[arg(long)]
     pub require_tokens: bool,
     /// The address of a proxy in front of this coordinator, like 192.0.2.7, or a network of proxies, like 10.0.0.0/8. It must send
-    /// the PROXY protocol, and clients behind it then count as who they are. Tokens are needed then, as with --require-tokens.
+    /// the PROXY protocol, and clients then count by their own addresses. Tokens are needed then, as with --require-tokens.
     /// May be given several times
     #[arg(long = "trusted-proxy", value_name = "ADDRESS")]
     pub trusted_proxies: Vec<TrustedProxy>,
@@ -75,7 +75,7 @@ pub struct Flags {
 /// The certificate of a coordinator that speaks TLS.
 #[derive(Debug, Args)]
 pub struct TlsFlags {
-    /// The TLS certificate, and those between it and a public authority, in PEM; read again when it changes
+    /// The TLS certificate with its intermediate certificates, in PEM; read again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// The certificate's private key, in PEM; read again when it changes

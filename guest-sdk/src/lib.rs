@@ -33,7 +33,7 @@
 //!   machine rather than for wasm, jobs simply run at their sync: `cargo test` needs no grid.
 //! * **Any order.** A handle may be kept, moved and synced in any order. The last spawned first is
 //!   the cheapest. A handle dropped without a sync aborts its job.
-//! * **Results as they come.** A [`JobSet`] gives its jobs' results in the order in which they finish, and
+//! * **Results as they come.** A [`JobSet`] returns its jobs' results in the order in which they finish, and
 //!   aborts the rest when it is dropped: for searches that end with the first answer, and for trees of
 //!   which one branch makes others useless. A [`Stream`] does so for more jobs than memory holds.
 //! * **Errors travel.** A panic in a job reaches its parent's sync, whichever machine it ran on:

@@ -227,7 +227,7 @@ it('answers a wrong link with a sentence, and an address that is no page with no
   const { page } = await open(browser);
   for (const [path, sentence] of [
     ['/runs/9999', /9999/],
-    ['/runs/x', /is no run’s number/],
+    ['/runs/x', /is not a run’s number/],
     ['/nowhere', /There is no page/],
   ] as const) {
     await page.goto(grid.url + path);

@@ -21,8 +21,8 @@ pub struct Login {
     /// File with the token; `-` is stdin [default: the variable SATEEN_TOKEN, or else the terminal is asked]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Fingerprint of the coordinator's certificate authority, for one that was started with --tls-self-signed: its operator
-    /// knows it. From then on, this authority is trusted for this coordinator, and no other
+    /// Fingerprint of the certificate authority of a coordinator that was started with --tls-self-signed; ask its operator
+    /// for it. From then on, this authority is trusted for this coordinator, and no other
     #[arg(long, value_name = "sha256:DIGITS")]
     pub pin: Option<Pin>,
 }

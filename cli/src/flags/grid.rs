@@ -142,12 +142,12 @@ pub struct GridLimits {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct TimeLimits {
-    /// Wall-clock time of the run, like 90s, 5m or 1.5h, without the time when it is queued or suspended; that in which its
+    /// Wall-clock time of the run, like 90s, 5m or 1.5h, except when it is queued or suspended; the time in which its
     /// result is checked counts [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub time_limit: Option<Duration>,
-    /// Processor time of the run, over all hosts, checks of results included; as they report it twice a second, the run may exceed it by about a
-    /// second of each worker [default: no limit] [range: 1ms to 36500d]
+    /// Processor time of the run, over all hosts, checks of results included; as hosts report it twice a second, a run may
+    /// exceed it by about a second of each worker [default: no limit] [range: 1ms to 36500d]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub cpu_limit: Option<Duration>,
 }

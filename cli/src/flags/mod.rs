@@ -320,7 +320,7 @@ fn parse_own_stack(text: &str) -> Result<usize, String> {
 
 fn parse_size(text: &str, range: RangeInclusive<u64>) -> Result<usize, String> {
     let bytes = values::size(text, range)?;
-    usize::try_from(bytes).map_err(|_| "this machine cannot address so much".to_owned())
+    usize::try_from(bytes).map_err(|_| "exceeds what this machine can address".to_owned())
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {

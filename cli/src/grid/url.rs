@@ -18,7 +18,8 @@ pub fn url_of(address: &str) -> Result<(String, String), String> {
     let authority = uri.authority().ok_or_else(expected)?.as_str();
     if authority.contains('@') {
         return Err(
-            "an address has no user and no password; `sateen login` keeps a token for a coordinator, and --token-file names one"
+            "an address must not have a user or password; `sateen login` keeps a token for a coordinator, and \
+             --token-file names one"
                 .to_owned(),
         );
     }

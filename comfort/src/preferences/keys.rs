@@ -42,7 +42,7 @@ pub const KEYS: [Key; 20] = [
     key("share-idle", Kind::Percent, ("100", "100"),
         "Share of the processors while nobody uses the machine, in per cent"),
     key("idle-after", Kind::Time(1000), ("3m", "3m"),
-        "Time without input after which nobody uses the machine"),
+        "Time without input after which the machine counts as not in use"),
     key("hours", Kind::Hours, ("always", "always"),
         "Hours by weekday, like `mon-fri 18:00-08:00, sat-sun`, or `always` or `never`"),
     key("on-battery", Kind::Switch, ("false", "true"),

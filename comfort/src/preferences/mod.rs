@@ -64,7 +64,7 @@ pub struct Share {
     pub in_use: Percent,
     /// While nobody uses it.
     pub idle: Percent,
-    /// Time without input after which nobody uses the machine.
+    /// Time without input after which the machine counts as not in use.
     pub idle_after: Duration,
 }
 

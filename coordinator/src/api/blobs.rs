@@ -48,7 +48,9 @@ async fn keep(
     let incoming = body::in_file(api, connection, content).await?;
     let (hash, length_bytes) = (incoming.hash(), incoming.length_bytes());
     if let Some(wanted) = wanted.filter(|wanted| *wanted != hash) {
-        return Err(Problem::unprocessable(format!("the blake3 hash of what came is {hash}, not {wanted}")));
+        return Err(Problem::unprocessable(format!(
+            "the blake3 hash of the received bytes is {hash}, not {wanted}"
+        )));
     }
     let is_new = api.store.keep_blob(incoming).await.map_err(|error| Problem::unsaved(&error))?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };

@@ -33,7 +33,7 @@ pub enum Refusal {
     Revoked(PublicKey),
     /// The host has another key by now.
     #[error(
-        "the key {} was replaced by {} and counts no more: a host with the earlier key has an old copy of the data folder",
+        "the key {} was replaced by {} and is no longer valid: a host with the earlier key has an old copy of the data folder",
         .key.short(),
         .by.short()
     )]

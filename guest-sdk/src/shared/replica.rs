@@ -69,7 +69,7 @@ impl<T: SharedObject> Replica<T> {
         match known {
             Some(slot) => match slot.into_any().downcast::<Place<T>>() {
                 Ok(place) => Ok(Self(place)),
-                Err(_) => Err(format!("the shared object is no {}", T::NAME)),
+                Err(_) => Err(format!("the shared object is not a {}", T::NAME)),
             },
             None => Ok(Self::keep(id, source::open(id))),
         }

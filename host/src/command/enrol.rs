@@ -28,8 +28,8 @@ pub struct KeyFlags {
     /// File with the join key; `-` is stdin
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub key_file: Option<PathBuf>,
-    /// Fingerprint of the coordinator's certificate authority, for one that was started with --tls-self-signed: its operator
-    /// knows it. From then on, this authority is trusted, and no other
+    /// Fingerprint of the certificate authority of a coordinator that was started with --tls-self-signed; ask its operator
+    /// for it. From then on, this authority is trusted, and no other
     #[arg(long, value_name = "sha256:DIGITS")]
     pub pin: Option<Pin>,
 }

@@ -12,7 +12,7 @@ use super::say::{GRID, USAGE, fail, note, result};
 pub enum Key {
     /// Print the public part of the key, 64 digits
     Show,
-    /// Replace the key by a new one, for example because a copy of the data folder was lost. The host must not run. Coordinators
+    /// Replace the key by a new one, for example if the data folder may have been copied. The host must not run. Coordinators
     /// that know the present key accept the new one, and refuse the present one from then on
     Rotate,
 }

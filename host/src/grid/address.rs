@@ -26,7 +26,7 @@ pub enum AddressError {
     #[error("{0:?} is not the address of a coordinator; give one like http://127.0.0.1:{PORT}")]
     Malformed(String),
     /// It has a user or a password, which is not repeated.
-    #[error("an address has no user and no password; a host shows a join key, which --key-file names")]
+    #[error("an address must not have a user or password; give a join key with --key-file")]
     Password,
 }
 

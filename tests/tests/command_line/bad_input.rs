@@ -159,7 +159,7 @@ fn an_input_that_the_user_may_not_read() {
         return;
     }
     let given = format!("data={}", path.display());
-    run_probe("read_input", &["1", "--input", &given]).fails_with(2, &["you may not read"]);
+    run_probe("read_input", &["1", "--input", &given]).fails_with(2, &["you do not have permission to read"]);
 }
 
 /// A file that the user names and nobody can use is wrong usage, whichever program is to read it.

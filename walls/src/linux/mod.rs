@@ -63,9 +63,11 @@ impl Threads {
     fn only_this(self) -> Result<(), Missing> {
         match self.count {
             Some(1) => Ok(()),
-            Some(2) => Err("another thread was started before, and it would not hold for that".to_owned()),
+            Some(2) => {
+                Err("another thread was started before, to which this wall would not apply".to_owned())
+            }
             Some(count) => Err(format!(
-                "{} other threads were started before, and it would not hold for them",
+                "{} other threads were started before, to which this wall would not apply",
                 count - 1
             )),
             None => {

@@ -15,7 +15,7 @@ export function parse(path: string): Route {
   if (words[0] === 'runs' && words.length <= 3) {
     if (words.length === 1) return { page: 'overview' };
     if (!/^\d{1,15}$/.test(words[1])) {
-      return { page: 'missing', why: `“${decoded(words[1])}” is no run’s number; runs are numbered 1, 2, 3 and so on.` };
+      return { page: 'missing', why: `“${decoded(words[1])}” is not a run’s number; runs are numbered 1, 2, 3 and so on.` };
     }
     const run = Number(words[1]);
     const view = words[2] ?? 'summary';

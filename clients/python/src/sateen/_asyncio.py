@@ -40,7 +40,7 @@ class AsyncClient:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections. Runs go on."""
+        """Closes the connections. Runs continue."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 

@@ -36,7 +36,7 @@ WINDOW_MAX = 500
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a run. Of those that are None, the hosts' defaults hold."""
+    """Limits of a run. For those that are None, the hosts' defaults hold."""
 
     memory_bytes: int | None = None
     stack_bytes: int | None = None
@@ -72,7 +72,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections. Runs go on."""
+        """Closes the connections. Runs continue."""
         self._http.close()
 
     @property
@@ -318,7 +318,7 @@ class Client:
 
 
 def check_window(window: int) -> None:
-    """Raises ValueError if so many runs of a map cannot be under way."""
+    """Raises ValueError if `window` is out of range."""
     if not 1 <= window <= WINDOW_MAX:
         raise ValueError(f"the window must be from 1 to {WINDOW_MAX}")
 

@@ -36,7 +36,7 @@ class Run:
         return f"<sateen.Run {self.number} at {self._http.address.url}{state}>"
 
     def status(self) -> RunStatus:
-        """How it is now."""
+        """Its current status."""
         return self._keep(self._http.request("GET", self._path()).json())
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
@@ -93,7 +93,7 @@ class Run:
         return self._change("resume")
 
     def watch(self, every_s: float = 0.5) -> Iterator[RunStatus]:
-        """How it is, at most every `every_s` seconds while something may change; the last is over."""
+        """Its status, at most every `every_s` seconds, until it is over; the last status is that of its end."""
         while True:
             status = self._wait_once(every_s, None)
             yield status

@@ -1,4 +1,4 @@
-"""What a coordinator says of a run. What one of another version leaves out is None."""
+"""The status of a run. Fields that a coordinator of another version leaves out are None."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class RunView(anywidget.AnyWidget):
             threading.Thread(target=self._follow, name=f"sateen-run-{run.number}", daemon=True).start()
 
     def close(self) -> None:
-        """Stops showing it. The run goes on."""
+        """Stops showing it. The run continues."""
         # It is also called for a view that could not be made.
         if end := getattr(self, "_end", None):
             end.set()

@@ -31,7 +31,8 @@ impl Strikes {
         let modules = self.0.lock();
         let (count, why) = modules.get(&module).filter(|(count, _)| *count >= STRIKES_MAX)?;
         Some(format!(
-            "this host runs the app no more: it has ended the process of its guests {count} times, the last time because {why}"
+            "this host no longer runs the app: it has ended the process of its guests {count} times, the last time \
+             because {why}"
         ))
     }
 }

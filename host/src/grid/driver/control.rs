@@ -142,7 +142,7 @@ impl Driver {
         };
         match Page::serve(listener, requests) {
             Ok(page) => {
-                info!(url = page.url, "its page is open to this machine");
+                info!(url = page.url, "the host's page is available on this machine");
                 self.users.page = Some(page);
             }
             Err(error) => warn!(error = explained(&error), "the host's page cannot be served"),
@@ -244,7 +244,7 @@ impl Driver {
             self.ended = Some(Stopped::Interrupted);
             return;
         }
-        info!("leaves; a second signal ends it at once");
+        info!("leaving the grid; a second signal stops the host at once");
         self.leave();
     }
 

@@ -153,8 +153,8 @@ error: RunFailure | null,
  */
 root_host: string | null, 
 /**
- * How often the root job was lost with its host, which `jobs.lost` leaves out. That the host was lost before it could
- * begin the job is not known, and counts.
+ * How often the root job was lost with its host, which `jobs.lost` leaves out. A loss before the host could
+ * begin the job cannot be distinguished, and counts too.
  */
 root_losses: number, 
 /**

@@ -153,7 +153,7 @@ export class Feed {
     try {
       message = JSON.parse(text) as typeof message;
     } catch {
-      this.ontrouble('The coordinator sent no JSON.');
+      this.ontrouble('The coordinator sent something other than JSON.');
       return;
     }
     if (message?.kind === 'alive') this.#watchSilence();

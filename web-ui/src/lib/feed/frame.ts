@@ -33,7 +33,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Reads a frame, all of whose records are then in bounds. Throws [`BadFrame`] for anything odd. */
 export function parseFrame(bytes: ArrayBuffer): TreeFrame {
-  if (bytes.byteLength < HEADER_BYTES + 4) throw new BadFrame(`${bytes.byteLength} bytes are no frame`);
+  if (bytes.byteLength < HEADER_BYTES + 4) throw new BadFrame(`${bytes.byteLength} bytes are not a frame`);
   const view = new DataView(bytes);
   if (view.getUint32(0, true) !== MAGIC) throw new BadFrame('not a tree’s frame');
   const version = view.getUint8(4);
@@ -60,9 +60,9 @@ function parseTables(bytes: Uint8Array): Partial<TreeTables> {
   try {
     json = JSON.parse(utf8.decode(bytes));
   } catch {
-    throw new BadFrame('tables that are no JSON');
+    throw new BadFrame('tables that are not JSON');
   }
-  if (typeof json !== 'object' || json === null) throw new BadFrame('tables that are no object');
+  if (typeof json !== 'object' || json === null) throw new BadFrame('tables that are not an object');
   const from = json as { [name: string]: unknown };
   const tables: Partial<TreeTables> = {};
   for (const name of ['shown', 'total', 'left_out'] as const) {
