@@ -90,7 +90,7 @@ pub struct Host {
     pub speed: Option<f64>,
 }
 
-/// A host's key: who it is, whatever its name, its address and its id are.
+/// A host's key: its identity, whatever its name, its address and its id are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 pub struct HostKey {
     /// The public part of its ed25519 key, 64 digits.

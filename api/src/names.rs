@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apps_name_is_no_flag_no_hash_and_no_file() {
+    fn an_apps_name_is_not_a_flag_a_hash_or_a_file() {
         for fine in ["fib", "n-queens_2.1", "_fib", "a-", ".x", &"x".repeat(APP_NAME_BYTES_MAX)] {
             assert_eq!(check_app_name(fine), Ok(()), "{fine}");
         }

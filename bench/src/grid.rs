@@ -61,7 +61,7 @@ pub fn input_words(grid: &Cluster, workload: &Workload) -> Result<Vec<String>> {
 
 /// Processor time that a host has used so far, in seconds.
 pub fn processor_seconds(grid: &Cluster, name: &str) -> Result<f64> {
-    status(grid, name)?["processor_s"].as_f64().context("a host tells its processor time")
+    status(grid, name)?["processor_s"].as_f64().context("a host reports its processor time")
 }
 
 /// Processor time that a process has used so far, in seconds; proc(5) has it in hundredths.
@@ -87,5 +87,5 @@ pub fn run_alone(module: &str, words: &[&str], threads: usize) -> Result<f64> {
     let output = std::process::Command::new(dist().join("sateen")).args(words).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let about: Value = serde_json::from_slice(&output.stdout)?;
-    about["elapsed_s"].as_f64().context("`sateen run --json` tells the time")
+    about["elapsed_s"].as_f64().context("`sateen run --json` shows the time")
 }

@@ -27,7 +27,7 @@ pub fn chosen(all: &[Part], flags: &[&str]) -> Result<Vec<Part>> {
     Ok(all.iter().filter(|(name, _)| names.contains(name)).copied().collect())
 }
 
-/// Measures parts, one after another; figures are told as they come.
+/// Measures parts, one after another; figures are reported as they come.
 pub fn measure(bench: &str, parts: &[Part]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (name, part) in parts {

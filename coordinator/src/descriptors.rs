@@ -23,7 +23,7 @@ pub fn raise() -> usize {
     links_max
 }
 
-/// The number of links with this limit of open files; `None` is no limit.
+/// The number of links with this limit of open files; `None` stands for no limit.
 fn links_max(open_files: Option<u64>) -> usize {
     let open_files = open_files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
     // A service with a tiny limit still accepts some hosts.

@@ -295,7 +295,7 @@ pub const PAGE_KIB_PER_PEER_MAX: usize = 8 << 10;
 pub const HOST_ALERTS_MAX: usize = 100;
 /// Interval at which pages are pinged,
 pub const WATCH_PING: Duration = Duration::from_secs(15);
-/// and at which they are told that there is nothing new.
+/// and at which they are notified that there is nothing new.
 pub const WATCH_ALIVE: Duration = Duration::from_secs(10);
 /// Maximum records in one frame of a tree.
 pub const TREE_RECORDS_PER_FRAME_MAX: usize = 16_384;

@@ -73,7 +73,7 @@ impl<J: Job> JobSet<J> {
     ///
     /// # Panics
     /// If that job panicked or trapped, like [`Spawned::sync`](crate::Spawned::sync).
-    #[expect(clippy::should_implement_trait, reason = "a set that came to its end may be given more jobs")]
+    #[expect(clippy::should_implement_trait, reason = "a finished set may be given more jobs")]
     #[inline(always)]
     pub fn next(&mut self) -> Option<(usize, J::Output)> {
         self.members.sync()

@@ -1,4 +1,4 @@
-//! What cannot be a job or an entry point is told at the user's own code.
+//! What cannot be a job or an entry point is reported at the user's own code.
 
 #[test]
 fn errors_of_the_macros_point_at_the_users_code() {

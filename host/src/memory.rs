@@ -287,7 +287,7 @@ impl Claim {
         self.living.is_evicted.load(SeqCst)
     }
 
-    /// The instance's eviction, for those who see to it.
+    /// The instance's eviction, for those that see to it.
     pub fn eviction(&self) -> Eviction {
         Eviction(self.living.clone())
     }

@@ -1,4 +1,4 @@
-//! Who a host is, and links that cannot be forged.
+//! A host's identity, and links that cannot be forged.
 //!
 //! - [`Identity`]: a host's ed25519 key, which signs its hello to the coordinator ([`prove`](Identity::prove), [`check`]).
 //! - [`session`]: an encrypted session of two hosts, by the Noise protocol with the pattern KK: each knows the other's key

@@ -86,7 +86,7 @@ pub fn check(challenge: &Challenge, hello: &ToCoordinator, proof: &Proof) -> Res
 /// What a host signs to prove its hello.
 fn statement(challenge: &Challenge, hello: &ToCoordinator, instance: u64) -> Vec<u8> {
     // Encoding into memory fails only for types that cannot be encoded, and no message has one. Both sides encode the
-    // decoded message, so the bytes on the way do not matter.
+    // decoded message, so the bytes in transit do not matter.
     let hello = postcard::to_allocvec(hello).unwrap_or_default();
     let mut statement = HELLO.to_vec();
     statement.push(PROTOCOL_VERSION);

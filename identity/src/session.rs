@@ -35,8 +35,8 @@ pub enum SessionError {
     /// The other side does not hold the key that it should, or the handshake belongs to another link.
     #[error("the other side is not the host that the coordinator has named")]
     Handshake,
-    /// The frame was changed on its way, or belongs to another session.
-    #[error("a frame was changed on its way")]
+    /// The frame was altered in transit, or belongs to another session.
+    #[error("a frame was altered in transit")]
     Frame,
 }
 
@@ -142,7 +142,7 @@ impl Session {
     /// Opens a frame that was sealed under the numbers from `next` on, which then has the first that was not used.
     ///
     /// # Errors
-    /// If the frame was changed on its way, or was sealed under other numbers.
+    /// If the frame was altered in transit, or was sealed under other numbers.
     pub fn open(&self, next: &mut u64, sealed: &[u8]) -> Result<Vec<u8>, SessionError> {
         let mut plain = vec![0; sealed.len()];
         let mut bytes = 0;

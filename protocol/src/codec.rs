@@ -160,7 +160,7 @@ pub fn decode_whole<M: DeserializeOwned>(frame: &[u8]) -> Result<Vec<M>, FrameEr
 
 /// Whether a frame may be a host's first, in any version of the protocol: a batch that begins with
 /// [`Hello`](crate::message::ToCoordinator::Hello), the first message of its enum. No version may change that, so that hosts
-/// of other versions can be told what to update.
+/// of other versions can be informed what to update.
 pub fn may_be_hello(frame: &[u8]) -> bool {
     matches!(frame, [1..=u8::MAX, BATCH, HELLO, _, ..])
 }

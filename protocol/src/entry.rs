@@ -53,7 +53,7 @@ impl EntryState {
         }
     }
 
-    /// Whether this state tells more about the job than another.
+    /// Whether this state says more about the job than another.
     pub(crate) fn is_better_than(&self, other: &Self) -> bool {
         let rank = |state: &Self| match state {
             Self::Done(_) => 2,

@@ -1,4 +1,4 @@
-//! Who a host is: the public part of its key, and what it signs with the secret part.
+//! A host's identity: the public part of its key, and what it signs with the secret part.
 //!
 //! ```text
 //! coordinator                          host

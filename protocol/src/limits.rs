@@ -270,7 +270,7 @@ pub const UNPAUSES_AT_ONCE_MAX: u32 = 8;
 pub const UNPAUSE_EVERY: Duration = Duration::from_secs(5);
 /// Interval at which further refusals of unknown parcels are sent to one sender.
 pub const REFUSAL_EVERY: Duration = Duration::from_millis(100);
-/// Interval at which hosts tell one another which jobs they hold, so that lost messages are noticed.
+/// Interval at which hosts report to one another which jobs they hold, so that lost messages are noticed.
 pub const RECONCILE: Duration = Duration::from_secs(1);
 /// Maximum time to which the wait for an answer is doubled before a message is sent again.
 pub const REPEAT_MAX: Duration = Duration::from_secs(60);
@@ -309,7 +309,7 @@ pub const PLACE_KEPT_MIN: Duration = Duration::from_secs(10);
 pub const UNREADY_REST_MIN: Duration = Duration::from_secs(10);
 /// The longest such time.
 pub const UNREADY_REST_MAX: Duration = Duration::from_secs(600);
-/// Interval at which a host is told which hosts came and went, if this changes often.
+/// Interval at which a host is notified which hosts came and went, if this changes often.
 pub const NEWS: Duration = Duration::from_millis(10);
 /// Messages about hosts that came or went that may be sent without that interval between them.
 pub const NEWS_AT_ONCE: u32 = 16;
@@ -349,7 +349,7 @@ pub const SEARCHES_ANSWERED_AT_ONCE_MAX: usize = 8;
 pub const GIVEN_UP_AT_ONCE_MAX: usize = 1;
 /// Hosts to which one event of the coordinator sends news of others; the others follow at once.
 pub const NEWS_AT_A_TIME_MAX: usize = 8;
-/// Acquaintances that one event of the coordinator tells of a host that has come or is gone; the others follow at
+/// Acquaintances that one event of the coordinator notifies of a host that has come or is gone; the others follow at
 /// once.
 pub const SHOWN_AT_ONCE_MAX: usize = 16;
 /// Maximum hosts that one message introduces to another; the others follow in the next.

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_are_told_apart_except_by_backtraces() {
+    fn outcomes_are_distinguished_except_by_backtraces() {
         let failed = |job: &str, message: &str, frame: &str| {
             let (job, message, backtrace) = (job.to_owned(), message.to_owned(), vec![frame.to_owned()]);
             let failure = JobFailure { job, message, backtrace };

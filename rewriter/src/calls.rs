@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(
             polling(&[&[To(1), To(2)], &[To(3)], &[To(3)], &[]], &[]),
             [0; 0],
-            "a diamond is no cycle"
+            "a diamond is not a cycle"
         );
         assert_eq!(polling(&[&[To(1)], &[To(2)], &[To(1), To(2)]], &[]), [1, 2]);
     }

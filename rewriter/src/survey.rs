@@ -51,7 +51,7 @@ pub enum Entry {
     Quiet,
     /// It polls.
     Polls,
-    /// It polls by the added function with this number, which gives the parameters back.
+    /// It polls by the added function with this number, which returns the parameters.
     Passes(usize),
 }
 

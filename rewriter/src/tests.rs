@@ -114,7 +114,7 @@ fn parameters_pass_through_the_poll_of_an_entry() {
 
 /// As Rust's checks of bounds do.
 #[test]
-fn a_call_that_never_returns_is_no_call_of_the_loop() {
+fn a_call_that_never_returns_is_not_a_call_of_the_loop() {
     let text = r#"(module
         (func $panic unreachable)
         (func $f (loop (if (i32.const 1) (then (call $panic) unreachable)) (br 0)))
@@ -265,7 +265,7 @@ fn a_function_that_is_too_long_with_checks_is_named() {
 }
 
 #[test]
-fn what_is_no_module_is_an_error() {
+fn bytes_that_are_not_a_module_are_an_error() {
     let error = rewrite(b"\0asm\x01\0\0\0\x01\xff").unwrap_err().to_string();
     assert!(error.contains("unexpected end"), "{error}");
 }

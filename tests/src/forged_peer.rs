@@ -36,7 +36,7 @@ impl ForgedPeer {
         let (dialling, hello) = direct::hello(own, peer, &challenge, caller).expect("valid keys");
         socket.send(Message::binary(encode(&hello))).ok()?;
         let greeting = decode_greeting(&next_binary(&mut socket)?).expect("a greeting");
-        let session = dialling.greeted(&greeting).expect("the host proves who it is");
+        let session = dialling.greeted(&greeting).expect("the host proves its identity");
         Some(Self { socket, session, next: 0 })
     }
 

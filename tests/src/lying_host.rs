@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_job_in_so_many_is_lied_about_whenever_it_is_computed() {
+    fn one_job_in_a_given_number_is_lied_about_whenever_it_is_computed() {
         let lies = Lies { one_in: 10, seed: 3 };
         let keys: Vec<JobKey> =
             (0..10_000_u32).map(|job| JobKey(BlobHash::of(&job.to_le_bytes()).0)).collect();

@@ -22,7 +22,7 @@
 //!
 //! The filter allows what a wasmtime process with many threads needs: memory that is not executable, threads, futexes, signals
 //! to itself, clocks and timers, and reading and writing descriptors that it has (`linux/calls.rs`). The rest fails with
-//! `EPERM`, which programs can live with: a library that wants a file, a socket or a process is told that it is not
+//! `EPERM`, which programs can live with: a library that wants a file, a socket or a process gets the error that it is not
 //! permitted, and the run continues. System calls that no library makes by itself, such as `ptrace`, `bpf` or `execve`, are
 //! evidence that the process was taken over. They kill it at once ([`is_breach`]), so nobody can try the next one.
 #![deny(unsafe_code)] // except for two calls, each with its reason

@@ -3,7 +3,7 @@
 /// What a process may still use within its walls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The id of the parent process, as the parent told it: this process is killed when the parent ends. If the parent has
+    /// The id of the parent process, as the parent reported it: this process is killed when the parent ends. If the parent has
     /// ended already, [`raise`](crate::raise) kills this process at once. With `None`, it may outlive its parent.
     pub parent: Option<u32>,
     /// Maximum bytes of memory that the process may make writable in addition to those that are writable now, for guests,

@@ -279,7 +279,7 @@ fn a_supervisor_talks_to_its_child_and_can_stop_it() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let ended = self::ended(child);
-    assert!(ended.said("works"), "its sleep goes on: {:?} {}", ended.lines, ended.errors);
+    assert!(ended.said("works"), "its sleep continues: {:?} {}", ended.lines, ended.errors);
 }
 
 #[test]

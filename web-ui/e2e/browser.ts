@@ -9,7 +9,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 import { expect } from 'vitest';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-/** A busy machine is slow; what never comes is still told by its name, before the test's own limit is over. */
+/** A busy machine is slow; what never comes is still reported by its name, before the test's own limit is over. */
 const WAIT_MS_MAX = 120_000;
 export const SHOTS = fileURLToPath(new URL('shots', import.meta.url));
 export const BUILT = fileURLToPath(new URL('../dist', import.meta.url));
@@ -41,7 +41,7 @@ export async function open(browser: Browser, options: BrowserContextOptions = {}
   const mistakes: string[] = [];
   page.on('pageerror', (error) => mistakes.push(String(error)));
   page.on('console', (message) => {
-    // A refused request or a lost socket is told by the page itself.
+    // A refused request or a lost socket is reported by the page itself.
     if (message.type() === 'error' && !/Failed to load resource|WebSocket connection/.test(message.text())) mistakes.push(message.text());
   });
   return { page, mistakes };

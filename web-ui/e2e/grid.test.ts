@@ -223,7 +223,7 @@ it('shows hosts and the overview', async () => {
   await page.context().close();
 });
 
-it('answers a wrong link with a sentence, and an address that is no page with no page', async () => {
+it('answers a wrong link with a sentence, and an address without a page with 404', async () => {
   const { page } = await open(browser);
   for (const [path, sentence] of [
     ['/runs/9999', /9999/],

@@ -36,7 +36,7 @@ it.each(LOOKS)('axe finds nothing in the %s theme, %i pixels wide', async (color
   await page.context().close();
 });
 
-it('keeps its own policy, and tells the same as the coordinator', async () => {
+it('keeps its own policy, and says the same as the coordinator', async () => {
   const { page, mistakes } = await open(browser);
   await page.goto(address);
   await state(page).getByText(/^works/).waitFor();

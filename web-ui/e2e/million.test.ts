@@ -50,7 +50,7 @@ it('paints soon', async () => {
   if (isMeasured) expect(figures.first_paint_ms).toBeLessThanOrEqual(FIRST_PAINT_MS_MAX);
 });
 
-/** Frames a second while `doing` goes on, and the longest of them. */
+/** Frames a second while `doing` runs, and the longest of them. */
 async function frames(page: Page, name: string, doing: () => Promise<void>): Promise<void> {
   await page.evaluate(() => {
     const times: number[] = [];

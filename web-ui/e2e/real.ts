@@ -67,7 +67,7 @@ export class Grid {
     await killed(this.#coordinator);
   }
 
-  /** Gives the address of its own page. */
+  /** Returns the address of its own page. */
   async addHost(name: string, site: string): Promise<string> {
     const page = `127.0.0.1:${await freePort()}`;
     // A busy machine must not keep a test from its end, so the host has the priority of other programs.

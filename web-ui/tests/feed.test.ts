@@ -139,7 +139,7 @@ describe('the feed', () => {
     expect(sockets[0].sent.at(-1)).toEqual({ watch: ['tree/7'], again: ['tree/7'] });
   });
 
-  it('says what is wrong with what it cannot read, and goes on', async () => {
+  it('says what is wrong with what it cannot read, and continues', async () => {
     feed.watch('grid', listener('grid'));
     await settled();
     open();
@@ -156,7 +156,7 @@ describe('the feed', () => {
     expect(heard).toEqual(['grid whole 1']);
   });
 
-  it('tells of what is gone', async () => {
+  it('reports what is gone', async () => {
     feed.watch('run/9', listener('run'));
     await settled();
     open();
@@ -224,7 +224,7 @@ describe('the feed', () => {
     expect(sockets.length).toBe(2);
   });
 
-  it('watches anew whoever watches anew, and ends with him', async () => {
+  it('watches anew for a listener that does, and ends with it', async () => {
     const first = feed.watch('run/1', listener('first'));
     await settled();
     open();

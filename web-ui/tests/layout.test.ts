@@ -233,7 +233,7 @@ describe('the neighbourhood', () => {
     expect([places(0, 'chosen'), of(0).siblings.count]).toEqual([[0], 0]);
   });
 
-  it('tells who took what from whom', () => {
+  it('says which host took what from which', () => {
     expect([100, 101, 102, 120].map((place) => bond(tree, place))).toEqual(['adopted', 'reused', 'stolen', 'spawned']);
     expect(of(7).steals).toEqual([{ thief: 'bob', victim: 'ada', count: 8 }, { thief: 'cyd', victim: 'ada', count: 3 }]);
     expect(of(102).steals).toContainEqual({ thief: 'bob', victim: 'ada', count: 1 });

@@ -18,7 +18,7 @@ describe('addresses', () => {
     expect(parse('/runs/42/tree')).toEqual({ page: 'run', run: 42, view: 'tree' });
     expect(parse('/hosts')).toEqual({ page: 'hosts' });
   });
-  it('that name none are told in a sentence', () => {
+  it('that name none are answered with a sentence', () => {
     for (const path of ['/nowhere', '/runs/x', '/runs/-1', '/runs/1/graph', '/runs/1/tree/2', '/hosts/3', '/%', '/runs/%F0', `/${'x'.repeat(500)}`]) {
       const route = parse(path);
       expect(route.page, path).toBe('missing');
@@ -129,7 +129,7 @@ describe('a timeline', () => {
     const other = { ...value.rows[0], work: [0, 0, 0], steal: [0, 0, 0], wait: [1, 1, 1] };
     expect(shares(value, [value.rows[0], other], 0, 500)).toEqual({ work: 0.375, steal: 0.0625, wait: 0.5, idle: 0.0625 });
   });
-  it('says why a worker did not work: what is told of it, or else what it did instead', () => {
+  it('says why a worker did not work: what is reported of it, or else what it did instead', () => {
     const idle = { work: 0.1, steal: 0, wait: 0, idle: 0.9 };
     const why = (host: string, ms: number, what = idle) => idleWhy(value.idle_why, host, ms, what);
     expect([why('h', 70), why('h', 20), why('h', 70, { ...idle, work: 1, idle: 0 })]).toEqual(['new', 'old', null]);
@@ -137,7 +137,7 @@ describe('a timeline', () => {
     expect(why('x', 70, { ...idle, steal: 0.6, idle: 0.3 })).toMatch(/no host had work to give/);
     expect(why('x', 70, { ...idle, wait: 0.6, idle: 0.3 })).toMatch(/waited for results/);
   });
-  it('ends where all workers have reported, while the run goes on', () => {
+  it('ends where all workers have reported, while the run is under way', () => {
     const row = (work: (number | null)[]) => ({ ...value.rows[0], work });
     const left = row([1, ...Array<null>(19).fill(null)]);
     const late = row([...Array<number>(18).fill(1), null, null]);

@@ -276,7 +276,7 @@ mod tests {
     fn empty_strings_are_a_message() {
         let message = empty_strings(300);
         let frame = [&[PROTOCOL_VERSION, 0], message.as_slice()].concat();
-        let messages = Decoder::default().decode::<ToCoordinator>(&frame).expect("few are no attack");
+        let messages = Decoder::default().decode::<ToCoordinator>(&frame).expect("few are not an attack");
         let [ToCoordinator::Failed { failure, .. }] = messages.as_slice() else { panic!("{messages:?}") };
         assert_eq!(failure.backtrace.len(), 300);
     }

@@ -26,7 +26,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         is_over.store(true, SeqCst);
         others.join()
     });
-    let (runs, disturbed) = others.ok().context("the other runs are told to this thread")??;
+    let (runs, disturbed) = others.ok().context("the other runs are reported to this thread")??;
     let wrong = host.wrong();
     wrong.iter().for_each(|why| eprintln!("hostile: {why}"));
     let missing = CASES_MIN.saturating_sub(host.cases());

@@ -16,7 +16,7 @@ const SEED: u64 = 20;
 /// Two apps, each with a run of some seconds. OEIS A000170 and A000045.
 const APPS: [(&str, &str, &str); 2] =
     [("apps/nqueens.wasm", "15", "2279184"), ("apps/fib.wasm", "41", "165580141")];
-/// A process is killed so long after the last one at most.
+/// Maximum time between two kills of processes.
 const BETWEEN_MS_MAX: usize = 900;
 
 /// How many answers were right.

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_command_tells_its_last_line() {
+    fn a_failed_command_reports_its_last_line() {
         let error =
             run(Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"])).expect_err("it fails");
         assert_eq!(error.to_string(), "two");

@@ -110,7 +110,7 @@ class OnAGrid(unittest.TestCase):
         while name in [thread.name for thread in threading.enumerate()] and time.monotonic() < deadline_s:
             time.sleep(0.05)
         self.assertNotIn(name, [thread.name for thread in threading.enumerate()])
-        self.assertFalse(run.status().is_over, "the run goes on")
+        self.assertFalse(run.status().is_over, "the run continues")
 
     @unittest.skipUnless(has("anywidget", "nbclient", "ipykernel"), "anywidget, nbclient or ipykernel is not installed")
     def test_in_a_notebook(self) -> None:

@@ -12,7 +12,7 @@ use crate::preferences::Percent;
 
 /// Something that computes, in this process or in another, and can be made to stand still.
 pub trait Brake: Send {
-    /// Makes it stand still as soon as it can, or lets it go on. Called with the same value again and again; returns at
+    /// Makes it stand still as soon as it can, or lets it continue. Called with the same value again and again; returns at
     /// once.
     fn hold(&self, is_held: bool);
 

@@ -69,7 +69,7 @@ pub enum Phase {
     HandsOver,
 }
 
-/// A change of which the driver is told, and by it people and the coordinator.
+/// A change that is reported to the driver, and by the driver to users and the coordinator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// What was decided.

@@ -1,4 +1,4 @@
-//! What systemd's logind knows of sessions: desktops tell it when their user is idle, and it knows the terminals' times.
+//! What systemd's logind knows of sessions: desktops report to it that their user is idle, and it knows the terminals' times.
 //! It reports changes by signals, so that a desktop's user who comes back is noticed at once, under Wayland too.
 
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ const CALLS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs
 const CONNECTS: Duration = Duration::from_secs(60);
 /// Maximum sessions that are looked at.
 const SESSIONS_MAX: usize = 64;
-/// Signals come one by one; if many do, the next call tells the same.
+/// Signals come one by one; if many do, the next call returns the same.
 const SIGNALS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 /// Begins to look, if there is a system bus.
@@ -70,7 +70,7 @@ async fn follow(reporter: &Reporter) -> Result<(), String> {
         let now_us = u64::try_from(now_us).unwrap_or(u64::MAX);
         reporter.idle(NAME, sessions.iter().filter_map(|session| session.idle(now_us)).min());
         let every = if reporter.pace().is_fast() { CALLS.0 } else { CALLS.1 };
-        // A time without signals is no failure.
+        // A time without signals is not a failure.
         if let Ok(None) = timeout(every, signals.next()).await {
             return Err("the system bus has closed the connection".to_owned());
         }
@@ -145,7 +145,7 @@ impl Session {
     /// Time since the last input of its user; `None` if logind does not know.
     ///
     /// The server of a session under X is asked itself. A desktop that has never said anything counts as used: it cannot
-    /// be told from one whose user has been busy since it began.
+    /// be distinguished from one whose user has been busy since it began.
     pub fn idle(&self, now_us: u64) -> Option<Duration> {
         let since = (self.since_us > 0).then(|| Duration::from_micros(now_us.saturating_sub(self.since_us)));
         match (self.class.as_str(), self.kind.as_str()) {

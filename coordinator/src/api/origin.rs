@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_no_name_of_a_machine_is_not_repeated() {
+    fn a_host_that_is_not_the_name_of_a_machine_is_not_repeated() {
         let why = |host: &str| {
             let problem = misdirected(host);
             assert_eq!(problem.status(), StatusCode::MISDIRECTED_REQUEST);

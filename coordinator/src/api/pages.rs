@@ -109,7 +109,7 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Tells browsers what they may do with the content.
+/// Limits what browsers may do with the content.
 pub async fn policy(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

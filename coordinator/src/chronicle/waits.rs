@@ -9,7 +9,7 @@ use crate::limits::IDLE_REASONS_MAX;
 
 /// Why a suspended run is idle.
 pub const SUSPENDED: &str = "the run is suspended until it is resumed";
-/// The machine's reason until the hosts from before a restart are back: they may compute meanwhile, so it is no reason for
+/// The machine's reason until the hosts from before a restart are back: they may compute meanwhile, so it is not a reason for
 /// which nothing was done.
 pub const RESTARTED: &str = "the coordinator was started again and waits for its hosts";
 

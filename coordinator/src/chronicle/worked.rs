@@ -1,4 +1,4 @@
-//! How many workers computed over time, as all reports tell it that have come by now. A sample knows only those that had come
+//! How many workers computed over time, by all reports that have come by now. A sample knows only those that had come
 //! by then: a host that is busy reports some work late.
 
 use std::sync::Mutex;

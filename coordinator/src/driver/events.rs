@@ -85,7 +85,7 @@ impl Driver {
         }
     }
 
-    /// Tells all runs that the host had to do with.
+    /// Notifies all runs that the host had to do with.
     fn host_gone(&mut self, host: HostId, how: Going) {
         self.rounds.standstills.gone(host);
         self.hosts.unheard.gone(host);
@@ -234,7 +234,7 @@ impl Driver {
     }
 }
 
-/// Messages that hosts send all the time, and that are no reason for which a run begins to wait.
+/// Messages that hosts send all the time, and that are not a reason for which a run begins to wait.
 fn is_frequent(message: &ToCoordinator) -> bool {
     matches!(
         message,

@@ -1,4 +1,4 @@
-//! The places for runs under way: who has them, and since when.
+//! The places for runs under way: which runs have them, and since when.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;

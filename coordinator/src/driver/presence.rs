@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_is_no_stall_and_being_late_is() {
+    fn waiting_is_not_a_stall_and_being_late_is() {
         let second = 1_000_000_000;
         let mut presence = Presence::new(Time(0));
         presence.waits(Duration::from_secs(1));

@@ -171,7 +171,7 @@ impl Saver {
             }
         }
         if written.has_failed {
-            // Requests that wait are told that it takes longer.
+            // Requests that wait are answered that it takes longer.
             for held in self.held.values_mut() {
                 for answer in held.answers.drain(..) {
                     let _ = answer.send(Err(ChangeError::Unsaved));

@@ -60,7 +60,7 @@ impl Standstill {
         Self { host: host.host, has_root: root == Some(host.host), others, since }
     }
 
-    /// Who is silent, in a sentence that ends with `one` or, for several hosts, with `several`.
+    /// Which hosts are silent, in a sentence that ends with `one` or, for several hosts, with `several`.
     fn sentence(&self, name: &str, one: &str, several: &str) -> String {
         let what = if self.has_root { "which has the root job" } else { "which has jobs that are under way" };
         match self.others {

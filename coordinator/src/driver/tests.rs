@@ -343,6 +343,6 @@ async fn runs_record_a_pause_and_its_end() {
             tokio::task::yield_now().await;
         }
     });
-    is_back.await.expect("it is told");
+    is_back.await.expect("it is notified");
     assert_eq!(kinds().len(), 4);
 }

@@ -27,7 +27,7 @@ pub struct Reasons {
 }
 
 impl Driver {
-    /// Why nothing happens with a run, including who has the places.
+    /// Why nothing happens with a run, including which runs have the places.
     pub(super) fn waits(&self, view: &RunView<'_>, known: &Reasons) -> Option<Waits> {
         let reason = self.reason(view, known)?;
         let why = match view.waiting {
@@ -78,7 +78,7 @@ impl Driver {
 
 impl Driver {
     /// A host has had the root job for a while and not begun it, as its workers compute for other runs, say; and nobody
-    /// computes for this one. Before, its report may be on its way.
+    /// computes for this one. Before, its report may be in transit.
     fn root_not_begun(&self, view: &RunView<'_>) -> Option<String> {
         let host = view.root_host().filter(|_| view.state() == RunState::Running && !view.is_root_begun())?;
         if view.counts().busy > 0 {

@@ -77,7 +77,7 @@ pub struct Checked {
 /// How probably a host was found that lied about one of this many of its units.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Caught {
-    /// About one in so many.
+    /// About one in this number.
     pub one_in: u32,
     /// From 0 to 1.
     pub probability: f64,

@@ -32,7 +32,7 @@ pub enum End {
     Closed(String),
     /// Its host broke the rules.
     Misbehaved(String),
-    /// Its host has proven who it is, and may not take part.
+    /// Its host has proven its identity, and may not take part.
     Refused(String),
 }
 

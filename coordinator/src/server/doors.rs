@@ -18,7 +18,7 @@ const HANDSHAKE: u8 = 22;
 /// Bytes of a request without TLS that are read, so that its client sees the answer.
 const PLAIN_BYTES_MAX: u64 = 64 << 10;
 
-/// Does the handshake; nothing if the client speaks no TLS, which is told so, or takes too long.
+/// Does the handshake. Returns nothing if the client takes too long, or does not speak TLS, in which case it gets an answer.
 pub async fn handshake(
     acceptor: &TlsAcceptor,
     mut socket: Guarded,

@@ -64,7 +64,7 @@ impl Display for TrustedProxy {
 #[derive(Debug, Default)]
 pub struct Proxies {
     trusted: Vec<TrustedProxy>,
-    /// An operator whose proxy sends no header is told once, not for each client.
+    /// An operator whose proxy sends no header is warned once, not for each client.
     has_warned: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Tokens: who may do what, and what each bad one is told.
+//! Tokens: what each scope may do, and how bad ones are refused.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::guarded::{Guarded, make_offline, start};
 use crate::server::{RawRequest, Server, detail, eventually, program};
 
 #[test]
-fn without_a_token_nothing_but_the_service_itself_is_told() {
+fn without_a_token_nothing_but_the_service_itself_is_shown() {
     let guarded = Guarded::start();
     let server = &guarded.server;
     for path in ["/healthz", "/readyz", "/version", "/api/v1/openapi.json", "/login"] {
@@ -97,7 +97,7 @@ fn each_scope_may_do_its_part() {
 }
 
 #[test]
-fn an_expired_token_is_told_so_with_the_coordinators_clock() {
+fn an_expired_token_is_refused_with_the_coordinators_clock() {
     let guarded = Guarded::start();
     let made = guarded.make(&json!({"scope": "viewer", "name": "guest", "valid_s": 1}));
     let token = made["secret"].as_str().expect("a secret");

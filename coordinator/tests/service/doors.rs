@@ -74,11 +74,11 @@ fn slow_uploads_block_no_client() {
         std::thread::sleep(Duration::from_millis(200));
         slow.is_empty().then_some(())
     });
-    assert!(began.elapsed() > Duration::from_secs(5), "an honest pause is no attack");
+    assert!(began.elapsed() > Duration::from_secs(5), "an honest pause is not an attack");
     assert_small(&server);
     let left = std::fs::read_dir(server.folder.path().join("blobs")).expect("a folder");
     let left = left.flatten().filter(|file| file.file_name().to_string_lossy().starts_with("incoming"));
-    assert_eq!(left.count(), 0, "what did not come to its end is removed");
+    assert_eq!(left.count(), 0, "what did not finish is removed");
 }
 
 fn eventually_within(patience: Duration, what: &str, mut condition: impl FnMut() -> Option<()>) {
@@ -247,7 +247,7 @@ fn endless_messages_fill_no_memory() {
     honest.until(|message| matches!(message, ToHost::Relayed { .. }).then_some(()));
     assert_small(&server);
     let mut cut_off = many.into_iter().map(|mut host| host.cut_off().1);
-    assert!(cut_off.any(|why| why.contains("too many such messages wait")), "they are told why");
+    assert!(cut_off.any(|why| why.contains("too many such messages wait")), "they get the reason");
 }
 
 fn long_line(bytes: usize) -> LogLine {

@@ -47,7 +47,7 @@ pub fn differences(document: &Value, schema: &Value, value: &Value, at: &str, fo
     };
     let is_named = types.contains(&kind) || (kind == "integer" && types.contains(&"number"));
     if !types.is_empty() && !is_named {
-        found.push(format!("{at} is no {types:?}: {value}"));
+        found.push(format!("{at} is not a {types:?}: {value}"));
         return;
     }
     if let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) {

@@ -150,7 +150,7 @@ fn pages_that_read_nothing_fill_no_memory() {
     assert!(most < before + 100, "{before} MiB before, {most} MiB with {} deaf pages", deaf.len());
     // Those that read nothing are closed after a while.
     eventually("there are no deaf pages", || (server.json("/api/v1/status")["watchers"] == 1).then_some(()));
-    page.until("the page is told still", |page| {
+    page.until("the page is still notified", |page| {
         (page.value("grid")["status"]["watchers"] == 1).then_some(())
     });
 }

@@ -23,7 +23,7 @@ pub fn expand(attribute: TokenStream, function: &ItemFn) -> Result<TokenStream> 
     {
         return Err(Error::new_spanned(
             attribute,
-            "a #[test] cannot be `should_panic`; return what `try_sync` gives, which is compared",
+            "a #[test] cannot be `should_panic`; return the result of `try_sync`, which is compared",
         ));
     }
     let ident = &function.sig.ident;

@@ -12,7 +12,9 @@ pub fn refuse_untravelled(ty: &Type, what: &str) -> Result<()> {
             "a reference cannot travel to another machine; take and return owned values (`String` for `&str`, `Vec<T>` for `&[T]`)"
         }
         Type::Ptr(_) => "a pointer cannot travel to another machine",
-        Type::FnPtr(_) => "a function cannot travel to another machine; send what tells which to call",
+        Type::FnPtr(_) => {
+            "a function cannot travel to another machine; send a value that selects which to call"
+        }
         Type::ImplTrait(_) => "an `impl Trait` cannot travel to another machine; name the type",
         Type::TraitObject(_) => {
             "a `dyn Trait` cannot travel to another machine; name the type, or make an enum of all there are"

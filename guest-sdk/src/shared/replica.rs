@@ -87,7 +87,7 @@ impl<T: SharedObject> Replica<T> {
         self.0.id
     }
 
-    /// The object's name, to be written into parameters, a result, or another object. The host is told.
+    /// The object's name, to be written into parameters, a result, or another object. The host is notified.
     pub fn mention(&self) -> ObjectId {
         let place: Weak<Place<T>> = Rc::downgrade(&self.0);
         source::mention(self.0.number, place);

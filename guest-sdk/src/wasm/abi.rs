@@ -19,7 +19,7 @@ pub enum Synced {
 mod raw {
     #[link(wasm_import_module = "sateen")]
     unsafe extern "C" {
-        /// Tells the host where the control words are: `limit`, `floor`, `lookup_below`, `shield_below`,
+        /// Gives the host the address of the control words: `limit`, `floor`, `lookup_below`, `shield_below`,
         /// `news` and `measure_below`, which it writes at heartbeats and within calls; and, after `floor`, `depth`, which it leaves.
         pub fn attach(control: *mut u32);
         /// Shows the stack of latent jobs: the address of `sateen_abi::stack`'s words, and the place in a kind's record of
@@ -108,7 +108,7 @@ pub fn expose(kind: u32, parameters: &[u8], depth: usize) -> u32 {
 }
 
 pub fn sync(job: u32) -> Synced {
-    // SAFETY: takes and gives plain numbers.
+    // SAFETY: takes and returns plain numbers.
     synced(unsafe { raw::sync(job) })
 }
 
@@ -132,7 +132,7 @@ pub fn sync_any(jobs: &[u32], waits: bool) -> Option<(usize, Synced)> {
 
 /// Records the result of a job that was called here, if the job took long enough.
 pub fn record(job: u32, encoded: impl FnOnce() -> Vec<u8>) {
-    // SAFETY: it takes and gives numbers.
+    // SAFETY: it takes and returns numbers.
     if unsafe { raw::wants_record(job) } != 0 {
         let result = encoded();
         // SAFETY: the host copies the result before it returns.
@@ -251,6 +251,6 @@ pub fn hold(guard: &str) {
 }
 
 pub fn measure(moment: Moment, record: usize, kind: u32, depth: usize) -> u32 {
-    // SAFETY: takes and gives plain numbers.
+    // SAFETY: takes and returns plain numbers.
     unsafe { raw::measure(moment as u32, record, kind, depth) }
 }

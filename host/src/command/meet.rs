@@ -16,7 +16,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// The name in the answer of a coordinator.
 const COORDINATOR: &str = "sateen-coordinator";
 
-/// Who answers at a URL.
+/// What answers at a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Met {
     /// A coordinator.

@@ -246,7 +246,7 @@ fn apart(
     Err("only Linux has what that needs".to_owned())
 }
 
-/// A warning if runs that set no limit on memory are refused with so many bytes.
+/// A warning if runs that set no limit on memory are refused with this number of bytes.
 fn too_little(bytes: u64) -> Option<String> {
     const MEBIBYTE: u64 = 1 << 20;
     let least = Limits::default().memory_bytes_max as u64;

@@ -25,7 +25,7 @@ pub fn test(is_json: bool) -> ExitCode {
     }
 }
 
-/// Tests now and every day while the host works, which is told if the machine computes wrong.
+/// Tests now and every day while the host works, which is notified if the machine computes wrong.
 pub fn test_daily(health: Health) -> io::Result<()> {
     self_test_daily(move |outcome| match outcome {
         Ok(_) => tracing::info!("the self-test found nothing wrong"),

@@ -3,7 +3,7 @@
 //! ```text
 //! version        version of the folder's format
 //! lock           held by the process that uses it
-//! key            who this host is
+//! key            this host's identity
 //! control.sock   status, pause, resume, leave
 //! blobs/         modules and inputs by hash
 //! contributed.json  the host's work so far

@@ -132,7 +132,7 @@ fn cache(folder: Option<&Path>) -> Option<ModuleCache> {
     }
 }
 
-/// Waits while all guests are held: compiling takes the processor as they do. A compilation that has begun goes on.
+/// Waits while all guests are held: compiling takes the processor as they do. A compilation that has begun continues.
 ///
 /// # Errors
 /// If the run is not wanted any more.

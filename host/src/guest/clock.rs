@@ -219,7 +219,7 @@ mod tests {
         clock.resume(fork + child, child);
         assert!(clock.total_work() >= child);
         assert!(clock.span() >= child);
-        assert!(clock.unreported_work() < Duration::from_secs(5), "waiting is no work");
+        assert!(clock.unreported_work() < Duration::from_secs(5), "waiting is not work");
     }
 
     #[test]

@@ -157,7 +157,7 @@ mod linux {
 
         use super::*;
 
-        /// Counts until it is told to stop. The compiler keeps it in one piece, so that its address says where a thread is.
+        /// Counts until it is asked to stop. The compiler keeps it in one piece, so that its address says where a thread is.
         #[inline(never)]
         fn count(counter: &AtomicU32, is_over: &AtomicBool) {
             while !is_over.load(SeqCst) {

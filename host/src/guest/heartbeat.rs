@@ -55,7 +55,7 @@ fn heartbeat(mut store: StoreContextMut<'_, Guest>) -> wasmtime::Result<Option<T
     Ok(store.data_mut().turn_of_others())
 }
 
-/// Tells the guest the news, and what it must do.
+/// Passes the guest the news, and what it must do.
 fn tell_guest(mut store: StoreContextMut<'_, Guest>) {
     tell_news(store.as_context_mut());
     let is_time_to_record = store.data_mut().is_time_to_record();

@@ -1,4 +1,4 @@
-//! Telling a guest that a shared object has changed.
+//! Notifying a guest that a shared object has changed.
 
 use wasmtime::StoreContextMut;
 

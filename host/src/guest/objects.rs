@@ -256,7 +256,7 @@ async fn catch_up(mut caller: Caller<'_, Guest>, number: u32) -> wasmtime::Resul
     Ok(answer::with(length, anew | if wants_base { WANTS_SNAPSHOT } else { 0 }))
 }
 
-/// Waits while too many updates are on their way to the state machine.
+/// Waits while too many updates are in transit to the state machine.
 async fn wait_while_crowded(guest: &mut Guest, object: &Object) -> wasmtime::Result<()> {
     guest.clock.stop();
     let waited = wait_for_objects(guest, || (!object.is_crowded()).then_some(Ok(()))).await;

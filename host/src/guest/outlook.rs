@@ -39,7 +39,7 @@ pub struct Outlook {
     seen: Duration,
     /// The depth of the spawn of the exposed job that it waits for.
     awaits: Option<u32>,
-    /// What the forecast was told last, in nanoseconds.
+    /// What was last reported to the forecast, in nanoseconds.
     told_ns: u64,
     /// Heartbeats since the last look.
     age: u32,
@@ -90,7 +90,7 @@ impl Level {
 }
 
 impl Outlook {
-    /// Whether to look at this heartbeat, with room for so many exposed children.
+    /// Whether to look at this heartbeat, with room for this number of exposed children.
     pub fn is_due(&mut self, children: usize) -> bool {
         self.age += 1;
         children <= FEW_CHILDREN || self.age >= HEARTBEATS_BETWEEN

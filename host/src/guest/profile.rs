@@ -14,7 +14,7 @@
 //! long: at least `GRAIN`, and `COST_FACTOR` times the cost of reporting (`profiler.rs`). The length is estimated from
 //! earlier jobs of the kind and depth, and from the sibling before it, because in a skewed tree siblings have all
 //! sizes. A shorter call is one strand. If a call takes longer than expected, it is measured from the next heartbeat
-//! on. What it has done until then is no strand: it counts with the span of measured jobs of the same kind and length, and
+//! on. What it has done until then is not a strand: it counts with the span of measured jobs of the same kind and length, and
 //! jobs that it had spawned count as spawned at its beginning.
 
 use std::time::Duration;

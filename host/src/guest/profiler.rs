@@ -247,7 +247,7 @@ mod tests {
         assert!(!level(3).is_worth_measuring(Duration::ZERO));
         assert!(level(3).is_worth_measuring(20 * MICRO), "after a longer sibling it may be long");
         assert!(level(4).is_worth_measuring(Duration::ZERO));
-        assert!(!level(5).is_worth_measuring(Duration::ZERO), "telling of its children would cost a fifth");
+        assert!(!level(5).is_worth_measuring(Duration::ZERO), "reporting its children would cost a fifth");
         assert!(profiler.level(2, 0).is_none());
         assert!(profiler.level(ROOT, 0).is_none());
     }

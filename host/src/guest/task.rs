@@ -70,7 +70,7 @@ impl Sandbox {
     }
 
     fn begin_again(mut self: Box<Self>, task: Task, assignment: Assignment) -> Box<Self> {
-        // The last job may have been told to stop when it was at its end.
+        // The last job may have been asked to stop when it was at its end.
         self.page.words().clear();
         self.store.data_mut().begin_again(task, assignment);
         self

@@ -23,7 +23,7 @@ const REPORTED_PART: usize = 64;
 /// A replica of a shared object is in the process of the guests and in that of their host.
 pub const COPIES_OF_OBJECTS: usize = 2;
 
-/// What the lender of memory is told.
+/// What is reported to the lender of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryNews {
     /// The number of the question; 0 if nothing is asked for.
@@ -197,7 +197,7 @@ impl Budget {
         (borrowed.tell)(MemoryNews { question: asked.last, needs, uses, oldest });
     }
 
-    /// Tells the lender how much is used, if that has changed.
+    /// Reports to the lender how much is used, if that has changed.
     fn report(&self) {
         let Some(borrowed) = &self.borrowed else { return };
         let oldest = self.claims.lock().oldest();

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::{Budget, HostMemory};
 
-/// A result that is delivered is kept, in case that it must be sent again, and is on its way.
+/// A result that is delivered is kept, in case that it must be sent again, while it is in transit.
 pub(super) const COPIES_OF_RESULT: usize = 2;
 
 impl HostMemory {

@@ -59,7 +59,7 @@ impl Words {
         fence(SeqCst);
     }
 
-    /// Whether it was told to.
+    /// Whether it was asked to.
     pub fn is_stopped(&self) -> bool {
         self.all(STOP_WORDS)[0].load(SeqCst) != 0
     }

@@ -126,7 +126,7 @@ mod tests {
     fn as_many_as_thieves_take_together_are_ready() {
         let demand = Demand::default();
         demand.note_wanted(AHEAD_MIN);
-        assert_eq!(demand.ahead(), 0, "a thief that takes one at a time is no reason");
+        assert_eq!(demand.ahead(), 0, "a thief that takes one at a time is not a reason");
         demand.note_wanted(32);
         demand.note_wanted(8);
         assert_eq!(demand.ahead(), 32);

@@ -277,7 +277,7 @@ impl Object {
         self.end.load(SeqCst) > 0
     }
 
-    /// Whether too many updates are on their way to the state machine: guests that want to make more wait.
+    /// Whether too many updates are in transit to the state machine: guests that want to make more wait.
     pub fn is_crowded(&self) -> bool {
         self.view.lock().as_ref().is_some_and(View::is_crowded)
     }

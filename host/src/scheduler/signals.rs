@@ -27,7 +27,7 @@ pub struct Signal {
     is_given_back: AtomicBool,
     /// Whether it looks for news now, and perhaps stands still.
     is_answering: AtomicBool,
-    /// The number of rings that it was there for, or has been told of.
+    /// The number of rings that it was there for, or has been notified of.
     heard: AtomicU64,
     /// The processor time of its worker when it last reported its work, in nanoseconds.
     reported_ns: AtomicU64,
@@ -48,7 +48,7 @@ impl Signal {
         }
     }
 
-    /// Whether the instance was told to stop.
+    /// Whether the instance was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.words.is_stopped()
     }
@@ -89,7 +89,7 @@ impl Signal {
         self.unanswered.lock().map(|since| since.elapsed())
     }
 
-    /// Tells the instance to look for news, or to stop.
+    /// Asks the instance to look for news, or to stop.
     fn ring(&self, ring: &Ring<'_>, stands: &mut Stands) {
         let is_aborted = self.job.as_ref().is_some_and(|job| job.is_aborted());
         let is_evicted = self.eviction.as_ref().is_some_and(Eviction::has_come);

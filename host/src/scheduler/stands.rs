@@ -48,8 +48,8 @@ impl Stands {
         self.still.is_some()
     }
 
-    /// Makes the worker stand still or go on, as it must. Called again and again while it computes, with whether its
-    /// instance was told to stop, and for how long it has not answered.
+    /// Makes the worker stand still or continue, as it must. Called again and again while it computes, with whether its
+    /// instance was asked to stop, and for how long it has not answered.
     pub fn look(&mut self, ring: &Ring<'_>, is_stopped: bool, unanswered: Option<Duration>) {
         let Some(activity) = ring.activity else { return };
         // A host that leaves gives jobs back after a while, for which it stops them.

@@ -70,7 +70,7 @@ pub struct Ticket(u64);
 enum Waits {
     /// It sleeps until it is woken, and looks.
     Asleep(Arc<Condvar>),
-    /// It stands still, and goes on with its turn when this is called, with the queue locked.
+    /// It stands still, and continues its turn when this is called, with the queue locked.
     Standing(Box<dyn FnOnce(Turn) + Send>),
 }
 

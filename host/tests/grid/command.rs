@@ -39,7 +39,7 @@ impl Host {
         Self { child, log, seen: Vec::new() }
     }
 
-    /// Waits until so many lines have the text, and gives the last of them.
+    /// Waits until this many lines have the text, and returns the last of them.
     pub fn line_with(&mut self, text: &str, times: usize) -> String {
         loop {
             if let Some(line) = self.seen.iter().filter(|line| line.contains(text)).nth(times - 1) {

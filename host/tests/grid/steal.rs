@@ -21,7 +21,7 @@ use super::mini_coordinator::MiniCoordinator;
 const JOBS: u64 = 500;
 const MODULE: &[u8] = b"not looked at";
 
-/// No guests: a root gives away so many jobs and is done when all have results; any other job is done as
+/// No guests: a root gives away this many jobs and is done when all have results; any other job is done as
 /// soon as it comes.
 struct Scripted;
 

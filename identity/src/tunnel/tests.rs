@@ -147,7 +147,7 @@ fn a_relay_that_changes_repeats_or_invents_packets_changes_nothing() {
     assert!(pair.got[0].is_empty());
 }
 
-/// A host answers it, but goes on with the session that is confirmed.
+/// A host answers it, but continues with the session that is confirmed.
 #[test]
 fn an_old_first_message_that_is_sent_again_replaces_no_session() {
     let mut pair = Pair::new();

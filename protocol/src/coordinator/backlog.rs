@@ -186,7 +186,7 @@ mod tests {
                 grid.tell(*link, ToCoordinator::Ready { run: RunId(run) });
             }
         }
-        assert!(later(&mut grid, 100) > 20, "hosts are told of runs");
+        assert!(later(&mut grid, 100) > 20, "hosts are notified of runs");
         let run = RunId(1);
         for (number, link) in links.iter().take(40).enumerate() {
             let state = EntryState::Running(grid.identity(*link).0);

@@ -1,6 +1,6 @@
 //! The runs in which hosts check units of other runs, and the time that this takes.
 //!
-//! A host reports what it did in such a run as in any other, the last of it a moment after it was told that the run is over.
+//! A host reports what it did in such a run as in any other, the last of it a moment after it heard that the run is over.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

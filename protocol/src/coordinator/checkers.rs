@@ -24,7 +24,7 @@ pub struct Check {
 pub struct Checker {
     /// The run in which it does so.
     pub check: RunId,
-    /// Who answers for it.
+    /// The owner that answers for it.
     pub owner: Owner,
     /// Whether it has loaded the app.
     pub is_ready: bool,
@@ -49,7 +49,7 @@ pub struct Checkers {
     alone: BTreeSet<HostId>,
     /// The checks that are not late, by the time at which they will be.
     in_time: BTreeSet<(Time, HostId, AssignmentId)>,
-    /// Checks that have become useless, of which their hosts are to be told.
+    /// Checks that have become useless, of which their hosts are to be notified.
     useless: Vec<(HostId, RunId, AssignmentId)>,
     last: u64,
 }

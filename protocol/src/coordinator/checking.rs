@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A checker is drawn after the unit was reported. To it, a check is a run of its own, of which no other host knows: it steals
-//! nothing and records nothing, and all that it is told are the verified results of jobs below the unit, as a host that
+//! nothing and records nothing, and all that it gets are the verified results of jobs below the unit, as a host that
 //! begins a lost job again.
 //!
 //! A quorum is checked once the root has a result, an audit from the first unit on. What an audit gives to a checker may be a lie,
@@ -125,7 +125,7 @@ impl Coordinator {
         validation.zip(owner).is_some_and(is_out)
     }
 
-    // ---- who checks what ----
+    // ---- which hosts check what ----
 
     /// Gives units that need checks to hosts that have room for them, and ends the run when its root is verified.
     pub(super) fn look_at_checks(&mut self, now: Time, run: RunId) {

@@ -98,7 +98,7 @@ impl Circles {
         self.partings.len()
     }
 
-    /// The hosts that a host knows, as far as the coordinator has told it.
+    /// The hosts that a host knows, as far as the coordinator has notified it.
     pub fn of(&self, host: HostId) -> impl Iterator<Item = HostId> {
         self.known.get(&host).into_iter().flat_map(|known| known.others.keys()).copied()
     }

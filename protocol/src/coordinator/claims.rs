@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::limits::REFUSALS_MAX;
 use crate::{BlobHash, HostId, JobSpec, Outcome, PublicKey, RunEnd, Unit, UnitChild};
 
-/// Who answers for a host. A key is an owner.
+/// The owner that answers for a host: its key.
 pub type Owner = PublicKey;
 
 /// What an owner says that a job's outcome is.
@@ -106,7 +106,7 @@ pub struct Claims {
     /// The first owner that has claimed to be the executor. Its claim counts like a check; that of others does not, as owners
     /// that lie together could all claim the same unit.
     executor: Option<Owner>,
-    /// What checkers have found, who are drawn.
+    /// What checkers have found; they are drawn.
     votes: BTreeMap<Owner, (HostId, Answer)>,
     /// Owners that compute it again at present, and whether they are late.
     checkers: BTreeMap<Owner, bool>,
@@ -340,7 +340,7 @@ impl Claims {
     }
 
     /// After the outcome was verified: the owners that said another one, although all that they had taken from elsewhere was
-    /// right, as far as `are_right` knows. All checkers are given the same. Limits differ between hosts, so a limit is no
+    /// right, as far as `are_right` knows. All checkers are given the same. Limits differ between hosts, so a limit is not a
     /// lie.
     pub fn liars(&self, are_right: impl Fn(&[UnitChild]) -> bool) -> Vec<(Owner, HostId)> {
         let Some(verified) = self.verified.as_ref().and_then(Verified::answer) else { return Vec::new() };

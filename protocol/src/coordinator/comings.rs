@@ -6,7 +6,7 @@ use crate::Time;
 #[derive(Debug)]
 pub struct Comings {
     incarnation: u32,
-    /// It has returned, and no host has been told.
+    /// It has returned, and no host has been notified.
     is_untold: bool,
     back_since: Option<Time>,
     was_elsewhere: bool,
@@ -45,7 +45,7 @@ impl Comings {
         self.back_since
     }
 
-    /// Whether it has come back and nobody has been told; from now on they have.
+    /// Whether it has come back and no host has been notified; from now on they have.
     pub fn take_untold(&mut self) -> bool {
         std::mem::take(&mut self.is_untold)
     }

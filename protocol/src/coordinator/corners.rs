@@ -120,7 +120,7 @@ fn a_host_does_not_know_one_whose_departure_it_was_sent_although_it_says_so() {
     grid.machine.circles.part(one, other);
     grid.tell(link, ToCoordinator::Knows { hosts: vec![one, other, HostId(999)] });
     let circle: Vec<HostId> = grid.machine.circle(one).collect();
-    assert_eq!(circle, [HostId(999)], "of the others it may be told still");
+    assert_eq!(circle, [HostId(999)], "of the others it may still be notified");
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub struct HostState {
     pub checked_at: Time,
     /// When its link broke.
     pub down_since: Option<Time>,
-    /// It was there before the coordinator was started again, and was asked whom it knows. Until it answers: who was said to be
-    /// gone since then. `None` if it is not asked, or does not answer.
+    /// It was there before the coordinator was started again, and was asked which hosts it knows. Until it answers: those
+    /// that were said to be gone since then. `None` if it is not asked, or does not answer.
     pub gone_since_asked: Option<BTreeSet<HostId>>,
     pub mailbox: Mailbox,
     pub paces: Paces,
@@ -343,7 +343,7 @@ impl Coordinator {
         self.in_slices(now, Slice::Broadcast { after: None, is_for_paused: true, message });
     }
 
-    /// A host is gone: its acquaintances are told, and the root jobs that it had are assigned to others.
+    /// A host is gone: its acquaintances are notified, and the root jobs that it had are assigned to others.
     pub(super) fn give_up(&mut self, now: Time, host: HostId, departure: Departure) {
         self.close_mailbox(host);
         self.stop_unpausing(host);

@@ -60,7 +60,7 @@ impl Ledger {
 
     // ---- new entries ----
 
-    /// Adds an entry that a host sent; returns the other hosts to which it is forwarded, or `None` if it is no news.
+    /// Adds an entry that a host sent; returns the other hosts to which it is forwarded, or `None` if it is not new.
     /// To be followed by [`save_later`](Self::save_later).
     pub fn record(
         &mut self,

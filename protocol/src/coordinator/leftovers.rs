@@ -1,4 +1,4 @@
-//! Nothing is left of departed hosts and finished runs; and what hosts are told about others that change.
+//! Nothing is left of departed hosts and finished runs; and what is reported to hosts about others that change.
 
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ fn a_host_that_pauses_or_leaves_paused_is_assigned_no_root() {
     grid.tell(pauses, ToCoordinator::Ready { run: RUN });
     assert!(grid.root(pauses).is_some());
     assert_eq!(grid.machine.sizes().readiness, 1);
-    // The departure of a host without acquaintances is told to no one.
+    // The departure of a host without acquaintances is reported to no one.
     grid.tell(pauses, ToCoordinator::Paused { reason: Some("its user works".to_owned()) });
     let epoch = grid.machine.newsroom.epoch();
     grid.tell(pauses, ToCoordinator::Leaving);

@@ -136,7 +136,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// A host broke the protocol, here or in the driver's decoder: it is told why and cut off.
+    /// A host broke the protocol, here or in the driver's decoder: it is sent the reason and cut off.
     pub fn handle_misbehaviour(&mut self, _now: Time, link: LinkId, reason: String) {
         if self.links.is_closing(link) {
             return;

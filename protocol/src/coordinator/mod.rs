@@ -2,7 +2,7 @@
 //!
 //! Hosts: `messages` handles what they send, `hosts` their hellos and departures, `silence` finds those that send
 //! nothing any more, `missing` keeps those that were given up and may return, `comings` records when a host joined and
-//! returned, and `working` which hosts are not paused. `circles` decides which hosts know one another, and `news` tells
+//! returned, and `working` which hosts are not paused. `circles` decides which hosts know one another, and `news` notifies
 //! them. Runs: `run` is the coordinator's data of one run (its largest parts are `turn`, `root_job` and `ledger`);
 //! `roster` keeps the runs that are not over, and `ended` those that are. `runs` changes a run's state, `places` shares
 //! the places of runs under way out among submitters, `turns` decides how long a run that no host can load keeps its
@@ -181,7 +181,7 @@ impl Coordinator {
         self.missing.is_awaiting()
     }
 
-    /// The hosts that a host knows, as far as the coordinator has told it.
+    /// The hosts that a host knows, as far as the coordinator has notified it.
     pub fn circle(&self, host: HostId) -> impl Iterator<Item = HostId> {
         self.circles.of(host)
     }

@@ -1,4 +1,4 @@
-//! Tells hosts which of their acquaintances came and went. News of the same moment goes out in one message; `newsroom` keeps
+//! Notifies hosts of acquaintances that came and went. News of the same moment goes out in one message; `newsroom` keeps
 //! the news that is not sent yet, and the answers that are missing.
 
 mod newsroom;
@@ -44,7 +44,7 @@ impl Coordinator {
         }
     }
 
-    /// All acquaintances of a host are to be told that it is gone, and to answer.
+    /// All acquaintances of a host are to be notified that it is gone, and to answer.
     pub(super) fn tell_all_gone(
         &mut self,
         now: Time,
@@ -59,7 +59,7 @@ impl Coordinator {
         self.in_slices(now, Slice::TellGone(host));
     }
 
-    /// Tells some acquaintances of a host that it is gone; returns whether there are more.
+    /// Notifies some acquaintances of a host that it is gone; returns whether there are more.
     pub(super) fn tell_some_gone(&mut self, now: Time, host: HostId) -> bool {
         let Some(mut going) = self.newsroom.going.remove(&host) else { return false };
         for _ in 0..SHOWN_AT_ONCE_MAX {
@@ -84,7 +84,7 @@ impl Coordinator {
         }
     }
 
-    /// A host that works again is told its acquaintances: some now, the others in events that follow at once.
+    /// A host that works again is sent its acquaintances: some now, the others in events that follow at once.
     pub(super) fn tell_circle(&mut self, now: Time, host: HostId) {
         let circle = self.ids_of_circle(host);
         if let Some(news) = self.news_of(now, host) {
@@ -143,7 +143,7 @@ impl Coordinator {
         self.send(host, ToHost::Hosts { epoch: self.newsroom.epoch(), joined, gone });
     }
 
-    /// What others are told of a host, if it is working.
+    /// What is reported to others of a host, if it is working.
     fn info(&self, host: HostId) -> Option<HostInfo> {
         let state = self.hosts.get(&host).filter(|state| state.paused.is_none())?;
         let incarnation = state.comings.incarnation();
@@ -200,7 +200,7 @@ impl Coordinator {
         last
     }
 
-    /// Makes two hosts acquainted that have to deal with one another, and tells them at once.
+    /// Makes two hosts acquainted that have to deal with one another, and notifies them at once.
     pub(super) fn introduce(&mut self, now: Time, one: HostId, other: HostId) {
         if one != other && self.works(one) && self.works(other) {
             let is_news = self.circles.connect(one, other);

@@ -29,7 +29,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells some hosts that a run is over; returns the rest of the slice.
+    /// Notifies some hosts that a run is over; returns the rest of the slice.
     pub(super) fn stop_some(&mut self, now: Time, after: Option<HostId>, run: RunId) -> Option<Slice> {
         let mut last = None;
         for (host, state) in self.hosts.range(super::slices::from(after)).take(BROADCAST_AT_ONCE_MAX) {
@@ -40,7 +40,7 @@ impl Coordinator {
             if let Some(link) = state.link {
                 self.outputs.transmit((link, ToHost::StopRun { run }));
             }
-            // One whose link is down answers when it is back. One that has counted something may have told that before a
+            // One whose link is down answers when it is back. One that has counted something may have reported that before a
             // restart, or when it was able to take part.
             if let Some(over) = self.over.get_mut(&run)
                 && (state.given.get(&run).is_some_and(Given::was_ready)
@@ -181,7 +181,7 @@ mod tests {
         if let ToCoordinator::Counts { workers, .. } = &mut late {
             workers.push(WorkerTimes::default());
         }
-        assert_eq!(grid.machine.sizes().over, (1, 2), "who has not loaded it is not waited for");
+        assert_eq!(grid.machine.sizes().over, (1, 2), "a host that has not loaded it is not waited for");
         for (link, message) in [
             (one, counts(15)),
             (one, ToCoordinator::Stopped { run: RUN }),

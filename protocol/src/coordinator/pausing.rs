@@ -163,7 +163,7 @@ mod tests {
             ToHost::Hosts { gone, .. } => Some(gone.contains(&(identity.0, Departure::Left))),
             _ => None,
         };
-        assert_eq!(grid.last(other, has_left), Some(true), "others are told as of one that leaves");
+        assert_eq!(grid.last(other, has_left), Some(true), "others are notified as of one that leaves");
 
         let back = super::super::LinkId(99);
         let (report, paused) = (report(), Some("its user works".to_owned()));

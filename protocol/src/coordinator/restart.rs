@@ -9,7 +9,7 @@ use super::slices::Slice;
 use super::{Coordinator, Misbehaviour};
 
 impl HostState {
-    /// A host is told that another is gone. If it was asked for its acquaintances, its answer may be older than that.
+    /// A host is notified that another is gone. If it was asked for its acquaintances, its answer may be older than that.
     pub fn is_told_gone(&mut self, gone: HostId) {
         let Some(since_asked) = self.gone_since_asked.as_mut() else { return };
         since_asked.insert(gone);
@@ -73,7 +73,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells a host which of its circle have come back.
+    /// Notifies a host which of its circle have come back.
     pub(super) fn tell_present(&mut self, now: Time, host: HostId) {
         self.tell_news_to(now, host, None);
         let hosts = self.ids_of_circle(host).into_iter().filter(|id| self.works(*id)).collect();

@@ -48,7 +48,7 @@ impl Coordinator {
                 continue;
             }
             let Some(hosts) = coordinator_run.ledger.record(&entry, host, coordinator_run.root.host()) else {
-                // A host that comes back need not go on with an orphan whose result came meanwhile.
+                // A host that comes back need not continue with an orphan whose result came meanwhile.
                 if let Some(result) = coordinator_run.ledger.result_for_runner(&entry) {
                     forwarded.entry(host).or_default().push(result.clone());
                 }

@@ -48,7 +48,7 @@ impl Coordinator {
         for (run, number) in unclaimed {
             if let Some(coordinator_run) = self.runs.get_mut(&run) {
                 coordinator_run.root.disclaim(host, number);
-                // If it had begun the root, it could not go on with it, and has not said so yet.
+                // If it had begun the root, it could not continue with it, and has not said so yet.
                 coordinator_run.count_root_given_back(host);
                 self.outputs.event(Event::RootGivenBack(run, host));
             }

@@ -132,7 +132,7 @@ impl RootJob {
         self.claims.len() + self.outdated.len()
     }
 
-    /// Whether a host was told not to continue it under this number.
+    /// Whether a host was asked not to continue it under this number.
     pub fn is_withdrawn(&self, host: HostId, number: AssignmentId) -> bool {
         self.withdrawn.contains(&(host, number))
     }

@@ -83,7 +83,7 @@ impl Coordinator {
             coordinator_run.meter.look(now, false);
             coordinator_run.note_root_begun(Departure::Left);
         }
-        // Hosts that come back are told then.
+        // Hosts that come back are notified then.
         let is_asking = self.runs.end_turn(run) && is_any_to_hear;
         let (hosts, until) = (BTreeSet::new(), now + DRAIN_MAX + DRAIN_MAX);
         self.runs.begin_suspending(run, Suspending { hosts, is_asking, until, gives_way });
@@ -198,7 +198,7 @@ impl Coordinator {
         let Some(coordinator_run) = self.runs.get_mut(&run).or(over) else { return false };
         let counts = coordinator_run.tally.count(host, series, counts);
         coordinator_run.tally.forecast.expect(host, ahead_ns);
-        // A host that has dropped the root job may report for a while what it was told last.
+        // A host that has dropped the root job may report for a while what it last heard.
         if progress.is_some() && coordinator_run.root.known_host().is_none_or(|root| root == host) {
             coordinator_run.progress = progress;
         }

@@ -37,7 +37,7 @@ pub enum Slice {
     Renew(VecDeque<HostId>),
     /// Gives a run to all hosts, in this turn; `before` is what they reported in the turn before.
     Start { after: Option<HostId>, run: RunId, turn: u32, before: Readiness },
-    /// Tells all hosts that a run is over.
+    /// Notifies all hosts that a run is over.
     Stop { after: Option<HostId>, run: RunId },
     /// Frees a finished run, except for its hosts' counts.
     Shed(RunId),

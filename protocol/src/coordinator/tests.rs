@@ -23,7 +23,7 @@ pub struct Grid {
     links: u64,
 }
 
-/// What a host was told about itself.
+/// What was reported to a host about itself.
 pub type Identity = (HostId, u64, GridId);
 
 impl Grid {
@@ -317,7 +317,7 @@ fn the_counts_of_a_process_move_to_its_new_id() {
     assert_eq!(grid.machine.run(RUN).expect("the run").by_host().count(), 1);
 }
 
-/// What other hosts are told about a host, in order: its arrivals, with incarnations, and departures.
+/// What is reported to other hosts about a host, in order: its arrivals, with incarnations, and departures.
 fn told_of(grid: &Grid, link: LinkId, host: HostId) -> Vec<Option<u32>> {
     let mut told = Vec::new();
     for message in grid.said.get(&link).into_iter().flatten() {
@@ -376,7 +376,7 @@ fn a_welcome_that_is_lost_is_made_up_for() {
     let (link, identity) = grid.join();
     grid.cut(link);
     grid.advance(1_000, &[]);
-    // The welcome that would tell it that it was given up does not arrive.
+    // The welcome that would notify it that it was given up does not arrive.
     let lost = grid.hello(Some(identity), Vec::new());
     grid.cut(lost);
     let link = grid.hello(Some(identity), Vec::new());
@@ -390,7 +390,7 @@ fn leaving_and_coming_back_at_once_is_notified_in_order() {
     let (link, identity) = grid.join();
     grid.cut(link);
     grid.advance(299, &[other]);
-    // There is so much news that the rest has to wait.
+    // There is more news than fits, so the rest has to wait.
     for _ in 0..100 {
         grid.join();
     }
@@ -399,7 +399,7 @@ fn leaving_and_coming_back_at_once_is_notified_in_order() {
         grid.now = next;
         grid.machine.handle_timeout(next);
     }
-    assert_eq!(told_of(&grid, other, identity.0), [Some(0)], "it is to be told in a moment");
+    assert_eq!(told_of(&grid, other, identity.0), [Some(0)], "it is to be notified in a moment");
     grid.hello(Some(identity), Vec::new());
     grid.advance(4_000, &[other]);
     assert_eq!(told_of(&grid, other, identity.0), [Some(0), None, Some(1)]);
@@ -425,7 +425,7 @@ fn unready(run: RunId) -> ToCoordinator {
     ToCoordinator::Unready { run, reason: "it needs more memory".to_owned() }
 }
 
-/// How often a host was told to load a run, and to drop it.
+/// How often a host was asked to load a run, and to drop it.
 fn loads(grid: &Grid, link: LinkId, run: RunId) -> (usize, usize) {
     let said = || grid.said.get(&link).into_iter().flatten();
     let starts = said().filter(|message| matches!(message, ToHost::StartRun { run: of, .. } if *of == run));

@@ -33,7 +33,7 @@ pub struct Turn {
     since: Time,
     /// All hosts may be unable now.
     is_in_doubt: bool,
-    /// Hosts were told to drop it after its last turn.
+    /// Hosts were asked to drop it after its last turn.
     is_dropped: bool,
 }
 
@@ -112,7 +112,7 @@ impl Turn {
         self.was_active
     }
 
-    /// Whether hosts were told to drop it, and it waits for its next turn.
+    /// Whether hosts were asked to drop it, and it waits for its next turn.
     pub fn is_dropped(&self) -> bool {
         self.is_dropped
     }

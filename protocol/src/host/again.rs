@@ -82,7 +82,7 @@ mod tests {
         host
     }
 
-    /// Whether the runtime was told that no entries are left to be found.
+    /// Whether the runtime was notified that no entries are left to be found.
     fn is_all_found(host: &mut Host) -> bool {
         run_commands(host)
             .iter()

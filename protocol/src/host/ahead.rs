@@ -83,7 +83,7 @@ impl Ahead {
     }
 }
 
-/// The number of jobs of so much work that last for this time.
+/// The number of jobs of this much work that last for this time.
 fn jobs_in(time: Duration, work: Duration) -> usize {
     usize::try_from(time.as_nanos().div_ceil(work.as_nanos().max(1))).unwrap_or(usize::MAX)
 }

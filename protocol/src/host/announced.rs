@@ -22,9 +22,9 @@ enum Answer {
     /// The host has them already.
     Received,
     Refused,
-    /// Refused, and the sender is told that the result has arrived, so that it does not announce it again.
+    /// Refused, and the sender is notified that the result has arrived, so that it does not announce it again.
     RefusedAsReceived,
-    /// Refused, and the sender is told that the host does not have the object.
+    /// Refused, and the sender is notified that the host does not have the object.
     RefusedAsNotShared,
     CutOff(Misbehaviour),
 }
@@ -158,5 +158,5 @@ fn a_peer_that_is_cut_off_is_sent_the_reason_and_then_ignored() {
     assert_eq!(host.peer(PEER), None);
     host.handle_from_peer(NOW, PEER, PeerMessage::FetchReplica { run: RUN, object: KNOWN });
     host.handle_misbehaviour(NOW, PEER, "again".to_owned());
-    assert_eq!(said(&mut host), [], "it is told once");
+    assert_eq!(said(&mut host), [], "it is notified once");
 }

@@ -112,7 +112,7 @@ fn entries_that_a_job_that_is_run_again_may_find_are_checked_little_by_little() 
         _ => None,
     });
     let told: BTreeSet<crate::JobTag> = told.flatten().collect();
-    assert!((0..1000).all(|number| told.contains(&key(number).tag())), "and the runtime is told of all");
+    assert!((0..1000).all(|number| told.contains(&key(number).tag())), "and the runtime is notified of all");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn only_a_bounded_number_of_jobs_that_were_run_again_is_remembered() {
 
 /// A suspended run begins again, and a host is asked for a result that its store has and it has not read yet.
 #[test]
-fn a_result_is_looked_for_once_the_run_is_loaded_and_only_so_many_wait() {
+fn a_result_is_looked_for_once_the_run_is_loaded_and_waiting_requests_are_bounded() {
     let mut host = host();
     let now = Time::default();
     host.runs.get_mut(&RUN).expect("the run").stage = Stage::Loading;

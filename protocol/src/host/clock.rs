@@ -136,7 +136,7 @@ const CASES: &[Case] = &[
         is_done: |said, _, _| to_peer(said, |message| matches!(message, PeerMessage::Nothing { .. })),
     },
     Case {
-        reason: "hosts tell one another which jobs they hold",
+        reason: "hosts report to one another which jobs they hold",
         after: RECONCILE,
         set_up: |host| host.handle_notice(START, RUN, Notice::Limit("memory".to_owned())),
         is_done: |said, _, _| up(said, |message| matches!(message, ToCoordinator::Limit { .. })),

@@ -16,7 +16,7 @@ impl Host {
         }
     }
 
-    /// Tells a peer the reason and ignores all its further messages.
+    /// Sends a peer the reason and ignores all its further messages.
     pub(super) fn cut_off(&mut self, now: Time, peer: HostId, reason: String) {
         if !self.peers.cut_off(now, peer) {
             return;

@@ -33,12 +33,12 @@ pub struct Departing {
     /// Why it pauses; `None` if it leaves.
     pause: Option<String>,
     until: Time,
-    /// When it was told to leave.
+    /// When it was asked to leave.
     leaves_since: Option<Time>,
-    /// Set once everything that could be saved is on its way: until then, parcels have time to arrive.
+    /// Set once everything that could be saved is in transit: until then, parcels have time to arrive.
     handed_over: Option<Time>,
     has_said_goodbye: bool,
-    /// It was told to take work again while it was pausing.
+    /// It was asked to take work again while it was pausing.
     is_resumed: bool,
     /// It pauses, has given its jobs back as far as it can, and waits for the coordinator to say `Leaving` to it.
     awaits_coordinator: bool,
@@ -95,7 +95,7 @@ impl Host {
         }
     }
 
-    /// Tells people at the coordinator why guests stand still for a moment, and that they compute again.
+    /// Reports to the coordinator, for users, why guests stand still for a moment, and that they compute again.
     pub fn hold(&mut self, _now: Time, reason: Option<String>) {
         let reason = reason.map(|reason| shortened(&reason));
         if self.standing.hold(reason.clone()) {
@@ -359,7 +359,7 @@ impl Host {
     pub(super) fn time_out_departure(&mut self, now: Time) {
         self.say_goodbye(now);
         if self.departing.as_ref().is_some_and(|departing| now >= departing.until) {
-            // Without the coordinator, at least the owners that can be reached are told.
+            // Without the coordinator, at least the owners that can be reached are notified.
             let runs: Vec<RunId> = self.runs.keys().copied().collect();
             for run in runs {
                 self.flush(now, run);

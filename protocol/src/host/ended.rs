@@ -1,7 +1,7 @@
 //! Runs that this host has dropped, and their last counts.
 //!
 //! A runtime counts until it has stopped, which takes a moment after [`Command::Stop`](super::Command::Stop). Then the
-//! coordinator is sent the last counts and, for a run that is over, told that these are final. For a while they are
+//! coordinator is sent the last counts and, for a run that is over, notified that these are final. For a while they are
 //! sent again whenever the host opens another link, as they may have been lost with the link before.
 
 use std::collections::VecDeque;
@@ -176,7 +176,7 @@ mod tests {
         Some(FinalCounts { counts, ..FinalCounts::default() })
     }
 
-    /// The counts that the coordinator is sent, and `None` for each run that it is told has stopped.
+    /// The counts that the coordinator is sent, and `None` for each run of which it is notified that it has stopped.
     fn told(host: &mut Host) -> Vec<Option<u64>> {
         let told = said(host).into_iter().filter_map(|transmit| match transmit {
             Transmit::ToCoordinator(ToCoordinator::Counts { counts, .. }) => Some(Some(counts.work_ns)),

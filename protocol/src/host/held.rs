@@ -125,7 +125,7 @@ impl Held {
         (self.owners, self.spec)
     }
 
-    /// Since when its owners have been told that it is held.
+    /// Since when its owners have been notified that it is held.
     pub fn since(&self) -> Time {
         self.since
     }

@@ -105,7 +105,7 @@ impl Host {
     }
 
     /// A direct link to a peer works now, or none does any more. This matters for counts and for how long answers take;
-    /// messages on their way are taken for lost only when [`handle_route_lost`](Self::handle_route_lost) is called.
+    /// messages in transit are taken for lost only when [`handle_route_lost`](Self::handle_route_lost) is called.
     pub fn handle_direct(&mut self, peer: HostId, is_direct: bool) {
         self.peers.note_direct(peer, is_direct);
         self.repeats.measure_anew(Receiver::Peer(peer));

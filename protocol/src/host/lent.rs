@@ -78,7 +78,7 @@ pub struct Loans {
     by_number: BTreeMap<RuntimeJobId, LoanId>,
     by_thief: BTreeSet<(HostId, LoanId)>,
     by_tag: BTreeSet<(JobTag, LoanId)>,
-    /// For each thief, how often messages on their way to it may have been lost. A broken link concerns thousands of
+    /// For each thief, how often messages in transit to it may have been lost. A broken link concerns thousands of
     /// loans, and this count avoids visiting them.
     doubts: BTreeMap<HostId, u64>,
 }
@@ -172,7 +172,7 @@ impl Loans {
         lent.collect()
     }
 
-    /// Messages on their way to a host may have been lost.
+    /// Messages in transit to a host may have been lost.
     pub fn doubt(&mut self, thief: HostId) {
         if self.to(thief).next().is_some() {
             *self.doubts.entry(thief).or_default() += 1;
@@ -183,7 +183,7 @@ impl Loans {
         self.doubts.get(&thief).copied().unwrap_or_default()
     }
 
-    /// Whether a loan's job may still be on its way to the thief, if messages take no longer than `wait`.
+    /// Whether a loan's job may still be in transit to the thief, if messages take no longer than `wait`.
     pub fn is_on_its_way(&self, loan: LoanId, now: Time, wait: Duration) -> bool {
         self.loans.get(&loan).is_some_and(|loan| {
             let (at, doubts) = loan.sent;
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_answers_a_request_may_be_on_its_way_until_it_is_lost() {
+    fn a_job_that_answers_a_request_may_be_in_transit_until_it_is_lost() {
         let mut loans = Loans::default();
         let given = LoanState::Given(StealId(4));
         loans.lend(LoanId(101), Loan::new(Time(5), RuntimeJobId(1), job(1), THIEF, given, 0));

@@ -373,7 +373,7 @@ impl Host {
 
     // ---- what ends the run ----
 
-    /// A job has exceeded a limit or failed for good: the coordinator is told repeatedly until the run is over.
+    /// A job has exceeded a limit or failed for good: the coordinator is notified repeatedly until the run is over.
     pub(super) fn judge(&mut self, now: Time, run: RunId, verdict: ToCoordinator) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         if host_run.reporting.verdict().is_some() {
@@ -385,7 +385,7 @@ impl Host {
         self.repeat_verdict(run);
     }
 
-    /// Tells the coordinator again why the run is to end.
+    /// Notifies the coordinator again why the run is to end.
     pub(super) fn repeat_verdict(&mut self, run: RunId) {
         let verdict = self.runs.get(&run).and_then(|run| run.reporting.verdict().cloned());
         if let Some(verdict) = verdict {

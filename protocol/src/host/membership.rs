@@ -298,7 +298,7 @@ impl Host {
     }
 
     fn on_assign(&mut self, now: Time, run: RunId, number: AssignmentId, mut spec: JobSpec) {
-        // If the host has no part of the run or cannot run it, the coordinator has been told or is about to be.
+        // If the host has no part of the run or cannot run it, the coordinator has been notified or is about to be.
         let Some(host_run) = self.runs.get_mut(&run).filter(|run| run.stage != Stage::Unable) else { return };
         let owner = Owner::Coordinator(number);
         if host_run.held.of_owner(owner).is_some() {

@@ -20,7 +20,7 @@ enum Verdict {
     Wanted,
     /// The host has its contents already.
     Here,
-    /// It is not wanted; the message, if any, tells its sender more.
+    /// It is not wanted; the message, if any, says more to its sender.
     Unwanted(Option<PeerMessage>),
 }
 

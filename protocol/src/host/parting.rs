@@ -79,10 +79,10 @@ mod tests {
         host.counts(RUN).expect("the run").jobs.lost
     }
 
-    /// A host whose process was stopped counted all its loans as lost with thieves that crashed, although these went on with
+    /// A host whose process was stopped counted all its loans as lost with thieves that crashed, although these continued with
     /// them.
     #[test]
-    fn a_job_is_not_lost_if_its_thief_is_there_unless_it_is_redone() {
+    fn a_job_is_not_lost_if_its_thief_is_connected_unless_it_is_redone() {
         for fate in [Fate::Reused, Fate::Redone, Fate::Adopted] {
             let (mut host, lent) = back(true);
             let now = Time::default();

@@ -102,7 +102,7 @@ impl Peers {
         self.near.len() + self.far.len()
     }
 
-    // ---- who comes and goes ----
+    // ---- hosts that come and go ----
 
     /// A host is a peer from now on, or news of it has come; true if it was not a peer. It is listed by site when all
     /// have come: see [`list`](Self::list) and [`list_all`](Self::list_all).
@@ -117,7 +117,7 @@ impl Peers {
         self.far = self.known.values().filter(|info| !is_near(info)).map(|info| info.id).collect();
     }
 
-    /// Lists a host by site, if it is a peer. One more of thousands is no reason to sort them all.
+    /// Lists a host by site, if it is a peer. One more of thousands is not a reason to sort them all.
     pub fn list(&mut self, host: HostId) {
         self.unlist(host);
         let Some(info) = self.known.get(&host) else { return };
@@ -152,7 +152,7 @@ impl Peers {
         was_peer
     }
 
-    /// Whether a host is no peer since a moment ago: it may come back, and may not know yet that it was given up.
+    /// Whether a host ceased to be a peer a moment ago: it may come back, and may not know yet that it was given up.
     pub fn is_given_up(&self, now: Time, host: HostId) -> bool {
         !self.contains(host) && self.given_up.has(now, host)
     }

@@ -1,4 +1,4 @@
-//! Hosts tell one another which jobs they hold, so that lost messages are noticed and sent again.
+//! Hosts report to one another which jobs they hold, so that lost messages are noticed and sent again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::{Host, Receiver, Repeated};
 impl Host {
     pub(super) fn next_reconcile(&self, host_run: &HostRun) -> Option<(Time, &'static str)> {
         (!host_run.loans.is_empty() || !host_run.held.is_empty() || host_run.reporting.verdict().is_some())
-            .then_some((host_run.next_reconcile, "hosts tell one another which jobs they hold"))
+            .then_some((host_run.next_reconcile, "hosts report to one another which jobs they hold"))
     }
 
     pub(super) fn reconcile(&mut self, now: Time, run: RunId) {
@@ -92,7 +92,7 @@ impl Host {
         self.tell_peer(host, PeerMessage::Adopt { run, number, key });
     }
 
-    /// Tells an owner which of its jobs this host holds.
+    /// Reports to an owner which of its jobs this host holds.
     pub(super) fn send_holding(&mut self, run: RunId, owner: HostId) {
         let Some(host_run) = self.runs.get_mut(&run) else {
             // This host has no part of the run, so it holds nothing.
@@ -113,7 +113,7 @@ impl Host {
         self.tell_peer(owner, message);
     }
 
-    /// A thief lists the jobs that it holds: loans that are missing were lost on the way.
+    /// A thief lists the jobs that it holds: loans that are missing were lost in transit.
     pub(super) fn on_holding(
         &mut self,
         now: Time,
@@ -156,7 +156,7 @@ impl Host {
                 LoanState::Given(steal) if pending.contains(&steal) => {
                     let spec = loan.spec();
                     let wait = repeats.wait(Receiver::Peer(from), Duration::ZERO, spec.parameters.len());
-                    // Nothing is to be done for a job that may still be on its way.
+                    // Nothing is to be done for a job that may still be in transit.
                     if !host_run.loans.is_on_its_way(number, now, wait) {
                         again.entry(steal).or_default().push((number, spec.clone()));
                         host_run.loans.note_sent(now, number);

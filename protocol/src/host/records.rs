@@ -218,7 +218,7 @@ impl Host {
         self.tell_lookups(run);
     }
 
-    /// Tells the runtime which entries lookups can find, if that has changed.
+    /// Notifies the runtime which entries lookups can find, if that has changed.
     pub(super) fn tell_lookups(&mut self, run: RunId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         if let Some(jobs) = host_run.recovery.lookups.take_news() {
@@ -266,7 +266,7 @@ impl Host {
         }
     }
 
-    /// Answers those who asked while the run was being loaded.
+    /// Answers those that asked while the run was being loaded.
     pub(super) fn answer_early_wants(&mut self, run: RunId) {
         let wanted = self.runs.get_mut(&run).map(|run| run.recovery.take_wanted_early());
         for (from, key) in wanted.unwrap_or_default() {

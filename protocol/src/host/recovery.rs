@@ -3,10 +3,10 @@
 //! * If a thief is gone, the jobs that were lent to it are *lost*. The fate of a lost job is resolved: if the table has
 //!   its result, that is used; if another host runs it as an orphan, the orphan is adopted; otherwise the job is
 //!   redone, and its descendants are looked up as deep as there are entries below it.
-//! * If an owner is gone, the jobs held for it are *orphans* and keep running. The coordinator is told, so that a host
+//! * If an owner is gone, the jobs held for it are *orphans* and keep running. The coordinator is notified, so that a host
 //!   that would redo one of them finds it.
 //!
-//! The coordinator answers a search once all hosts have told it of their orphans, so an orphan that is announced a
+//! The coordinator answers a search once all hosts have reported their orphans, so an orphan that is announced a
 //! moment late is not missed.
 
 use crate::limits::{FIND_TIMEOUT, SEARCHES_ENDED_AT_ONCE_MAX};

@@ -377,7 +377,7 @@ mod tests {
         repeats.forget_many_strangers(STRANGERS_MAX, |receiver| receiver == PEER);
         assert_eq!(repeats.len() as u64, strangers + 1, "not worth the time");
         repeats.forget_many_strangers(1, |receiver| receiver == PEER);
-        assert_eq!(repeats.len(), 2, "the peer, and who has not answered");
+        assert_eq!(repeats.len(), 2, "the peer, and the host that has not answered");
         repeats.forget_run(RunId(2), |receiver| receiver == PEER);
         assert_eq!((repeats.len(), wait(&repeats, PEER)), (1, 3 * SECOND));
     }

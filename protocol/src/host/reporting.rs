@@ -92,9 +92,9 @@ pub struct Reporting {
     log: Vec<LogLine>,
     next: Time,
     last: Option<Time>,
-    /// The limit or failure that is to end the run. The coordinator is told repeatedly until the run is over.
+    /// The limit or failure that is to end the run. The coordinator is notified repeatedly until the run is over.
     verdict: Option<ToCoordinator>,
-    /// What the coordinator is told so that it can be checked.
+    /// What is reported to the coordinator so that it can be checked.
     units: Units,
 }
 

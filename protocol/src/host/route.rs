@@ -19,7 +19,7 @@ struct Between {
 
 impl Host {
     /// Messages to and from the peer may have been lost with a link, and another route to it works: sends messages
-    /// again that were on their way, and asks for the peer's.
+    /// again that were in transit, and asks for the peer's.
     pub fn handle_route_lost(&mut self, now: Time, peer: HostId) {
         self.latest = now;
         if !self.peers.contains(peer) {

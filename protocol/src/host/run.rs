@@ -32,7 +32,7 @@ pub struct HostRun {
     pub held: HeldJobs,
     pub victim: Victim,
     pub loans: Loans,
-    /// When hosts next tell one another which jobs they hold.
+    /// When hosts next report to one another which jobs they hold.
     pub next_reconcile: Time,
     /// This host's part of the result table.
     pub table: Table,
@@ -65,7 +65,7 @@ impl HostRun {
         }
     }
 
-    /// Whether this host must be told if that host departs.
+    /// Whether this host must be notified if that host departs.
     pub fn has_to_do_with(&self, host: HostId) -> bool {
         (self.spec.stealing == Stealing::MasterWorker && self.thief.master() == Some(host))
             || self.thief.asks(host)

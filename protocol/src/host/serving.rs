@@ -118,7 +118,7 @@ impl Host {
         self.tell_wanted(run);
     }
 
-    /// Tells the runtime how many thieves wait, if that has changed.
+    /// Notifies the runtime how many thieves wait, if that has changed.
     pub(super) fn tell_wanted(&mut self, run: RunId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         if let Some(thieves) = host_run.victim.take_news() {

@@ -43,7 +43,7 @@ pub struct Sizes {
     pub given_up: usize,
     /// Parcels that are kept until they have reached their receivers, and their bytes.
     pub outgoing: (usize, usize),
-    /// Parcels that are on their way here, and their bytes that have arrived.
+    /// Parcels that are in transit to this host, and their bytes that have arrived.
     pub incoming: (usize, usize),
     /// Shared objects, and the bytes that their replicas count for.
     pub replicas: (usize, u64),
@@ -58,7 +58,7 @@ pub struct Sizes {
 }
 
 impl Host {
-    /// Bytes of results that their owners do not have, and of parcels that are on their way from or to this host.
+    /// Bytes of results that their owners do not have, and of parcels that are in transit from or to this host.
     pub fn undelivered_bytes(&self) -> usize {
         let results: usize = (self.runs.values().flat_map(|run| run.held.values()))
             .filter_map(|held| held.finished())

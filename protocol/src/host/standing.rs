@@ -1,4 +1,4 @@
-//! This host's standing with the coordinator: who it is there, and whether it takes work.
+//! This host's standing with the coordinator: its identity there, and whether it takes work.
 
 use crate::message::{HostReport, RootClaim, ToCoordinator};
 use crate::{GridId, HostId, RunId};
@@ -21,10 +21,10 @@ pub struct Welcomed {
     pub is_disowned: bool,
 }
 
-/// Who this host is for the coordinator, how far it is with its greeting, and why it takes no work.
+/// This host's identity at the coordinator, how far it is with its greeting, and why it takes no work.
 #[derive(Default)]
 pub struct Standing {
-    /// Who it is, the secret that proves it, and of which grid.
+    /// Its id, the secret that proves it, and its grid.
     identity: Option<Identity>,
     /// Changes when all others have given it up.
     incarnation: u32,
@@ -32,7 +32,7 @@ pub struct Standing {
     is_connected: bool,
     /// Between `handle_connected` and the welcome.
     is_greeting: bool,
-    /// Who it was before it paused.
+    /// Its identity before it paused.
     former: Option<Identity>,
     /// Why it takes no work.
     paused: Option<String>,
@@ -175,7 +175,7 @@ mod tests {
     const ME: Identity = (HostId(10), 5, GridId(7));
     const RUN: RunId = RunId(1);
 
-    /// What a hello says: who this host was, whether it claims a root, and why it is paused.
+    /// What a hello says: this host's former identity, whether it claims a root, and why it is paused.
     fn greet(standing: &mut Standing) -> (Option<Identity>, bool, Option<String>) {
         let report = (*info(HostId(10)).report).clone();
         let claim = RootClaim { run: RUN, number: AssignmentId(1), proof: 9 };

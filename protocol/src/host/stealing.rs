@@ -114,7 +114,7 @@ impl Host {
         }
         match host_run.thief.request(steal) {
             Some(request) if request.victim != from => Err(Misbehaviour::AnswerToNoSteal),
-            // The answer is late: the request was given up, and the victim will be told.
+            // The answer is late: the request was given up, and the victim will be notified.
             None => Ok(None),
             Some(request) => {
                 // A parcel takes longer than a round trip.

@@ -357,7 +357,7 @@ fn a_thief_finds_its_victim_among_peers_that_never_answer() {
         let others: Vec<_> = others.collect();
         assert_eq!(others.len() as u64, silent, "{others:?}");
         let late = asked.iter().filter(|(now, _)| *now > Time(15_000_000_000));
-        assert!(late.count() > 50, "steals go on as if nobody else were there");
+        assert!(late.count() > 50, "steals continue as if nobody else were connected");
     }
 }
 

@@ -60,7 +60,7 @@ fn victim(count: u8) -> (Host, Vec<(LoanId, JobSpec)>) {
     (host, jobs)
 }
 
-/// A thief that has asked for jobs of so much work, over a link on which they take a millisecond to come; and how many
+/// A thief that has asked for jobs of this much work, over a link on which they take a millisecond to come; and how many
 /// more it takes than one.
 fn thief(work: Duration) -> (Host, u32) {
     let mut host = host();

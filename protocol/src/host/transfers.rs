@@ -18,7 +18,7 @@ impl Transfers {
         self.outgoing.size().1 + self.incoming.held_bytes()
     }
 
-    /// Whether something large is on its way from or to a peer.
+    /// Whether something large is in transit from or to a peer.
     pub fn has_peer(&self, peer: HostId) -> bool {
         self.incoming.has_peer(peer) || self.outgoing.has_peer(Receiver::Peer(peer))
     }

@@ -8,7 +8,7 @@ use super::held::{Held, Owner};
 use super::stage::Stage;
 use super::{Host, RunCommand};
 
-/// The units of a run that this host has computed, kept until the run is over: a coordinator that is started again is told
+/// The units of a run that this host has computed, kept until the run is over: a coordinator that is started again is sent them
 /// again.
 #[derive(Debug, Default)]
 pub struct Units {

@@ -20,7 +20,7 @@ pub struct Parked {
 #[derive(Debug, Default)]
 pub struct Victim {
     parked: VecDeque<Parked>,
-    /// The number that the runtime was last told.
+    /// The number that was last reported to the runtime.
     told: usize,
     /// The number of times that the runtime was asked for a job and has not answered.
     asked: usize,
@@ -120,7 +120,7 @@ impl Victim {
         self.parked.iter().map(|parked| parked.until).min()
     }
 
-    /// The number of requests that wait, if the runtime was last told another number.
+    /// The number of requests that wait, if another number was last reported to the runtime.
     pub fn take_news(&mut self) -> Option<usize> {
         let before = std::mem::replace(&mut self.told, self.parked.len());
         (self.told != before).then_some(self.told)

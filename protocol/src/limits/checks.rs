@@ -35,7 +35,7 @@ pub const CHECK_SLOWNESS: u32 = 8;
 pub const FIRST_UNITS_AUDITED: u64 = 20;
 /// Units of each owner in a run that are checked before its result is accepted, if the owner has as many.
 pub const UNITS_SETTLED_MIN: usize = 2;
-/// Owners that must agree on a unit of an audit once two have found different results, if so many are connected.
+/// Owners that must agree on a unit of an audit once two have found different results, if this many are connected.
 pub const DISPUTE_QUORUM: usize = 3;
 /// Maximum owners whose standing the coordinator keeps; further ones have none.
 pub const STANDINGS_MAX: usize = 64 * 1024;

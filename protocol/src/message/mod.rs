@@ -11,7 +11,7 @@
 //! **A steal**: `Steal` → `Job`, `Jobs` or `Nothing`; later `Result` → `Received` for each job.
 //!
 //! **Lost messages.** Links may break and relays may restart, so nothing relies on delivery. Every second each thief
-//! tells each owner which of its jobs it holds and which requests it waits for (`Holding`). The owner answers `Unknown`
+//! reports to each owner which of its jobs it holds and which requests it waits for (`Holding`). The owner answers `Unknown`
 //! for jobs that it does not know, and takes back lent jobs that the thief neither holds nor waits for. Results are
 //! repeated until `Received`.
 //!

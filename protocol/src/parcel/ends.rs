@@ -23,7 +23,7 @@ fn outgoing() -> Outgoing<u8> {
     outgoing
 }
 
-/// The same on their way here, with a chunk of each.
+/// The same in transit to this host, with a chunk of each.
 fn incoming() -> Incoming<u8> {
     let mut incoming = Incoming::default();
     for (parcel, (from, run)) in (1..).zip([(1, 1), (1, 2), (2, 1)]) {

@@ -28,9 +28,9 @@ pub struct Unsound;
 pub enum Arrival {
     /// More bytes are missing.
     Part,
-    /// The parcel is unknown, and the sender is to be told.
+    /// The parcel is unknown, and the sender is to be notified.
     Unknown,
-    /// The parcel is unknown, and the sender was told too often that its parcels are.
+    /// The parcel is unknown, and the sender was notified too often that its parcels are.
     Ignored,
     /// All bytes have arrived.
     Whole(Contents, Vec<u8>),
@@ -53,7 +53,7 @@ pub struct Incoming<K> {
     begun: BTreeSet<Name<K>>,
     begun_bytes: usize,
     messages: VecDeque<(K, ParcelMessage)>,
-    /// How often each sender was told that a parcel is unknown.
+    /// How often each sender was notified that a parcel is unknown.
     refusals: BTreeMap<K, Pace>,
 }
 

@@ -40,7 +40,7 @@ impl<K> Kept<K> {
     }
 }
 
-/// Parcels that are on their way to their receivers; `K` identifies receivers.
+/// Parcels that are in transit to their receivers; `K` identifies receivers.
 #[derive(Debug)]
 pub struct Outgoing<K> {
     parcels: BTreeMap<ParcelId, Kept<K>>,

@@ -459,7 +459,7 @@ fn senders_that_were_refused_often_are_remembered_longer_than_others() {
     assert_eq!(told(Time(0), 0, 2 * most), most);
     assert!((1..1024).all(|sender| told(Time(0), sender, 1) == 1));
     assert_eq!(told(Time(0), 1024, 1), 0, "there is no room to remember it");
-    // Once the others may be told again, they need not be remembered.
+    // Once the others may be notified again, they need not be remembered.
     let later = Time(0) + 2 * REFUSAL_EVERY;
     assert_eq!((told(later, 1024, 1), told(later, 0, most)), (1, 2));
 }

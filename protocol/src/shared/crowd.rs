@@ -33,7 +33,7 @@ struct Runtime {
     /// The instance's object, and its position.
     object: Object,
     position: u64,
-    /// On their way to the state machine.
+    /// In transit to the state machine.
     said: VecDeque<Said>,
 }
 
@@ -64,7 +64,7 @@ impl Runtime {
         self.catch_up();
     }
 
-    /// The instance sees all updates that were made here and are on their way, and no update twice.
+    /// The instance sees all updates that were made here and are in transit, and no update twice.
     fn catch_up(&mut self) {
         let Some(view) = &self.view else { return };
         let (catchup, position) = view.since(self.position);
@@ -108,7 +108,7 @@ impl Runtime {
 struct Host {
     replica: Option<Replica>,
     shown: Option<Shown>,
-    /// On their way to the runtime, with the number of the place.
+    /// In transit to the runtime, with the number of the place.
     changes: VecDeque<(u64, Change)>,
     runtime: Runtime,
     /// The host's id; it gets another one when it is born again.
@@ -137,7 +137,7 @@ impl Host {
         }
     }
 
-    /// The state machine hears the runtime; returns the update that it was told, with its name.
+    /// The state machine hears the runtime; returns the update that it got, with its name.
     fn hear(&mut self) -> Option<(Writer, u64, Bytes)> {
         match self.runtime.said.pop_front()? {
             Said::Opened(place) => {
@@ -296,7 +296,7 @@ impl Crowd {
         }
     }
 
-    /// All that is on its way between state machines and runtimes arrives.
+    /// All that is in transit between state machines and runtimes arrives.
     fn settle(&mut self) {
         for at in 0..self.hosts.len() {
             self.hosts[at].runtime.open();

@@ -67,7 +67,7 @@ impl Shown {
     }
 
     /// An update came from the runtime, and `is_kept` if the replica has it now. Returns whether the runtime is to be
-    /// told that it has arrived.
+    /// notified that it has arrived.
     pub fn note_own(&mut self, update: &[u8], is_kept: bool) -> bool {
         self.seen.count(true);
         if is_kept {

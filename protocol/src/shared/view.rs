@@ -232,7 +232,7 @@ mod tests {
             Change::Whole { base: update(5), updates: vec![update(1)], own: 2 }
         ));
         let view = place.as_mut().expect("replaced");
-        assert_eq!(since(view, end), [5, 1, 3], "the third is still on its way");
+        assert_eq!(since(view, end), [5, 1, 3], "the third is still in transit");
         let new = view.set_base(view.end() - 1, update(6)).expect("after the base");
         assert_eq!((new.generation, new.seen), (1, Seen { own: 2, others: 1 }));
         let new = view.set_base(view.end(), update(6)).expect("after the base");

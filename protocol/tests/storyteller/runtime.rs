@@ -116,7 +116,7 @@ impl Runtime {
             .map(|(held, _)| *held)
     }
 
-    /// What the machine is to be told.
+    /// What is to be reported to the machine.
     pub fn notices(&mut self) -> Vec<Notice> {
         std::iter::from_fn(|| self.exchange.poll_notice()).collect()
     }
@@ -145,7 +145,7 @@ impl Runtime {
         let (of, mentions) = (&task.nodes[&task.name].spec, self.mentions.clone());
         let spec = call.child(of, within, key, name.as_bytes().into(), mentions);
         let at = At { held, name: name.to_owned() };
-        // The real runtime looks up only those of which the machine has told.
+        // The real runtime looks up only those of which the machine has notified it.
         let state = if self.exchange.lookups().reach_below(&call) {
             State::Away(self.exchange.look_up(at, spec.clone()))
         } else {
@@ -204,7 +204,7 @@ impl Runtime {
         let mut sum = 1;
         for (child, node) in task.nodes.iter().filter(|(child, _)| parent(child) == Some(name)) {
             let State::Done(finished) = &node.state else { return Err(format!("it waits for {child}")) };
-            sum += value(finished).ok_or("a result that is no number")?;
+            sum += value(finished).ok_or("a result that is not a number")?;
         }
         let result = finished(sum, padding);
         if task.name == name {

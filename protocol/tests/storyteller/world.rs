@@ -1,4 +1,4 @@
-//! The world of a story: a coordinator, hosts, messages on their way between them, and time.
+//! The world of a story: a coordinator, hosts, messages in transit between them, and time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-/// A message on its way.
+/// A message in transit.
 pub enum Wire {
     Up(LinkId, ToCoordinator),
     Down(LinkId, ToHost),
@@ -214,7 +214,7 @@ impl World {
         process.tell(self.now, host::Input::Connected);
     }
 
-    /// Closes or breaks a host's link; the host is told if it is alive.
+    /// Closes or breaks a host's link; the host is notified if it is alive.
     pub fn hang_up(&mut self, name: &str) {
         let Some(process) = self.processes.get_mut(name) else { return };
         let Some(link) = process.link.take() else { return };

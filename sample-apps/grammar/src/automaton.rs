@@ -75,7 +75,7 @@ impl Automaton {
                     if tree.next.len() >= TRANSITIONS_MAX {
                         let (line, states) = (string.line, tree.states());
                         let what = format!(
-                            "the strings up to here have {states} prefixes, too many for so many symbols"
+                            "the strings up to here have {states} prefixes, too many for this number of symbols"
                         );
                         return Err(BadInput::at_line(input, line, what));
                     }

@@ -1,6 +1,6 @@
 //! The 0-1 knapsack problem by branch and bound: which items give the most profit within a capacity?
 //!
-//! `parse` and `generate` give [`Items`]; `cut` prices an inequality that tightens all bounds;
+//! `parse` and `generate` return [`Items`]; `cut` prices an inequality that tightens all bounds;
 //! `problem` sorts the items and drops those that are decided already; `opening` finds a packing to
 //! begin with; `search` proves that it is the best, or finds a better one.
 //!

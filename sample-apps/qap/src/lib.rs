@@ -1,7 +1,7 @@
 //! The quadratic assignment problem by branch and bound: at which location should each facility be, so that
 //! the flows between them cost least?
 //!
-//! `parse` and `generate` give an [`Instance`]; `bound` bounds partial assignments, for which `matching` solves
+//! `parse` and `generate` return an [`Instance`]; `bound` bounds partial assignments, for which `matching` solves
 //! linear assignment problems; `search` branches. A job is an assignment of some facilities. It spawns all ways to
 //! locate one more and syncs the most promising first. `incumbent` is the best assignment so far, a shared
 //! object: an assignment found by one job lets all others prune more.

@@ -139,7 +139,7 @@ impl Page {
             if self.is_all_told() && (is("given_back") == 0.0 || !self.may_have_crashed()) {
                 found.same(of, "redone", ("its status", is("redone")), ("what was lost", 0.0));
             }
-            // What is below a job that was given back may go on elsewhere, and so may what a host has that hears of a
+            // What is below a job that was given back may continue elsewhere, and so may what a host has that hears of a
             // suspension when the run was resumed.
             if is("given_back") == 0.0 && !self.may_have_been_suspended() {
                 found.same(of, "adopted", ("its status", is("adopted")), ("what was lost", 0.0));
@@ -168,7 +168,7 @@ impl Page {
     /// Whether all hosts have reported all their counts. Before the end that is unknown: a link that is slow, or dead
     /// in one direction, may still seem to be open.
     fn is_all_told(&self) -> bool {
-        // One that crashed may not have told the spawns of jobs that others stole from it and executed.
+        // One that crashed may not have reported the spawns of jobs that others stole from it and executed.
         let are_all_there = || list(&self.run["by_host"]).all(|host| host["there"] == true);
         self.run["counted"] == "final" && (!self.may_have_crashed() || are_all_there())
     }

@@ -188,7 +188,7 @@ fn random_module(seed: u64, is_bounded: bool) -> Result<Vec<u8>> {
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome(Vec<String>);
 
-/// What the words tell a module.
+/// What the words say to a module.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum News {
     None,

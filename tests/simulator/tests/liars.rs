@@ -17,7 +17,7 @@ const RUN: RunId = RunId(1);
 const S: u64 = 1_000_000_000;
 /// Maximum time of a run, in virtual seconds.
 const LIMIT_S: u64 = 300;
-/// Maximum events of a run, so that no test goes on without end.
+/// Maximum events of a run, so that no test continues without end.
 const EVENTS_MAX: u64 = 3_000_000;
 const JOBS: u64 = 1_500;
 
@@ -327,7 +327,7 @@ fn an_end_that_as_many_hosts_find_as_must_agree_ends_a_run() {
 }
 
 #[test]
-fn a_coordinator_that_is_started_again_is_told_the_units_again() {
+fn a_coordinator_that_is_started_again_is_sent_the_units_again() {
     for crash_ms in [1_500, 4_500] {
         let mut grid = Grid::new(3, 5);
         grid.lie(&[2], 500);

@@ -22,7 +22,7 @@ fn main() {
     let socket = std::io::stdin().as_fd().try_clone_to_owned().expect("it is started with a channel");
     let mut socket = UnixStream::from(socket);
     let mut first = vec![0; 64 << 10];
-    let length = socket.read(&mut first).expect("it is told what to run");
+    let length = socket.read(&mut first).expect("it is sent what to run");
     assert!(length > 0);
     match way.as_str() {
         "garbage" => {

@@ -130,13 +130,13 @@ mod liar {
             self.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(held, key);
         }
 
-        /// What the rest of the host is told instead.
+        /// What the rest of the host gets instead.
         fn changed(&self, notice: Notice) -> Notice {
             let Notice::Finished { held, finished } = notice else { return notice };
             let key = self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(&held);
             let lie = key.filter(|key| self.lies.are_about(key)).and_then(|key| {
                 let outcome = Lies::instead_of(&finished.outcome)?;
-                // Before anybody is told.
+                // Before anybody is notified.
                 let _ = writeln!(std::io::stderr(), "{}", Lie { run: self.run, job: key });
                 Some(outcome)
             });

@@ -388,7 +388,7 @@ impl Drop for Cluster {
         }
         assert!(
             found.is_empty(),
-            "people are told numbers that contradict one another:\n{}",
+            "users are shown numbers that contradict one another:\n{}",
             found.join("\n")
         );
     }

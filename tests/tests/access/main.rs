@@ -1,5 +1,5 @@
 //! A grid that is open to others, as its operator, its submitters and its volunteers use it: real processes, TLS, tokens and
-//! join keys; and what each of them is told when something is wrong.
+//! join keys; and the message that each of them gets when something is wrong.
 
 #![cfg(unix)]
 

@@ -1,4 +1,4 @@
-//! What is refused at the start of a coordinator, and what users of bad tokens are told.
+//! What is refused at the start of a coordinator, and the messages for users of bad tokens.
 
 use sateen_tests::cluster::{SOON, until};
 use sateen_tests::command::ended;

@@ -1,4 +1,4 @@
-//! Certificates: what is trusted, and what a client is told otherwise.
+//! Certificates: what is trusted, and the message for a client otherwise.
 
 use std::fs;
 use std::time::Instant;
@@ -41,7 +41,7 @@ fn another_authority_than_the_pinned_one_is_named_with_what_was_expected() {
 }
 
 #[test]
-fn who_speaks_no_tls_or_needs_none_is_told_so() {
+fn a_client_without_tls_or_with_needless_tls_gets_the_reason() {
     let grid = Grid::with_own_certificate();
     let plain = format!("http://127.0.0.1:{}", grid.port);
     let token = grid.secret("token", &grid.admin);
@@ -61,7 +61,7 @@ fn who_speaks_no_tls_or_needs_none_is_told_so() {
 }
 
 #[test]
-fn who_begins_a_handshake_and_stalls_is_cut_off() {
+fn a_client_that_stalls_in_the_handshake_is_cut_off() {
     let grid = Grid::with_own_certificate();
     let address = ([127, 0, 0, 1], grid.port).into();
     // The first byte of a handshake, and none.

@@ -65,7 +65,7 @@ fn a_run_is_computed_over_tls_by_a_host_that_has_joined_with_a_key() {
     assert_eq!(grid.sateen("ada", &["result", "1"]).text(), "75025\n");
     assert!(grid.sateen("bob", &["ps", "--all"]).text().contains("fib"));
     grid.sateen("bob", &["result", "1"]).fails_with(4, &["`bob`", "scope viewer", "submitter or admin"]);
-    // The host's token is listed and revoked, and the host is told so.
+    // The host's token is listed and revoked, and the host is notified.
     let listed = grid.sateen("admin", &["token", "ls"]);
     for part in ["root", "for Eve", "used up", "1 of 1", "eve", "ada", "bob"] {
         assert!(listed.text().contains(part), "{}", listed.text());
@@ -118,7 +118,7 @@ fn a_fleet_shares_a_key_that_is_given_by_a_file_or_by_the_environment() {
         ["one", "two"].iter().all(|name| listed.text().contains(name)).then_some(())
     });
     drop((one, two));
-    // Without a key, a host is told what it needs, and how it gets it.
+    // Without a key, the refusal says what a host needs, and how it gets it.
     let _three = grid.start_host("three", &["--pin", &pin]);
     let refused = until("the host says why it is refused", SOON, || {
         grid.host_status("three")["refused"].as_str().map(str::to_owned)

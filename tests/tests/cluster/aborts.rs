@@ -40,7 +40,7 @@ fn an_abort_stops_stolen_jobs_and_records_nothing_of_them() {
     until("the far hosts come to rest", PATIENCE, || {
         far.iter().all(|name| busy(&cluster, name) == 0).then_some(())
     });
-    assert_eq!(cluster.api().run(run)["state"], "running", "the root goes on");
+    assert_eq!(cluster.api().run(run)["state"], "running", "the root continues");
     let about = cluster.done(run, "12\n");
     let tree = cluster.api().get(&format!("/api/v1/runs/{run}/tree"));
     let of_job = |node: &&Value| node["function"] == "long" && node["state"] == "done";

@@ -113,7 +113,7 @@ fn guests_have_cgroups_of_their_own_where_the_host_has_one() {
     // It begins in the host's, and is moved before it is given anything to run.
     cluster.api().run_until(run, "begun", SOON, |about| about["jobs"]["spawned"].as_u64() > Some(0));
     assert_eq!(Group::of(guests), format!("/{name}/guests/1"));
-    until("it is told", SOON, || {
+    until("it is reported", SOON, || {
         let status = cluster.tell_host("ada", &["status"]);
         status.text().contains("a cgroup of its own: up").then_some(())
     });

@@ -58,7 +58,7 @@ fn short_pauses_keep_the_jobs_and_cost_no_work() {
             "{status:?}"
         );
         // It stands still: it may have some time for its own business.
-        let used = || cluster.host_status("volunteer")["processor_s"].as_f64().expect("it tells");
+        let used = || cluster.host_status("volunteer")["processor_s"].as_f64().expect("it is reported");
         let before = used();
         std::thread::sleep(Duration::from_millis(500));
         assert!(used() - before < 0.25, "{before} to {}", used());

@@ -23,7 +23,7 @@ fn a_run_outlives_its_coordinator() {
     let about = cluster.done(run, QUEENS.2);
     assert_eq!(about["root_losses"], 0, "its host was there all the time: {about:#}");
     assert_eq!(count(&about, "redone"), 0, "no host was lost: {about:#}");
-    assert_eq!(cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1), run + 1, "numbers go on");
+    assert_eq!(cluster.submit(FEW_QUEENS.0, FEW_QUEENS.1), run + 1, "numbers continue");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::answers::{FIB, KNAPSACK, QUEENS, knapsack};
 #[track_caller]
 fn assert_recovered(about: &Value) {
     let made_good: u64 = ["redone", "reused", "adopted"].iter().map(|name| count(about, name)).sum();
-    assert!(made_good > 0, "a host was lost while it worked, and nothing is told of it: {about:#}");
+    assert!(made_good > 0, "a host was lost while it worked, and nothing is reported of it: {about:#}");
     // Equal jobs that used one result account for more work than was computed.
     let is_known = about["lost_work_s"].is_f64() && about["answer_work_s"].is_f64();
     assert!(is_known || (count(about, "reused") > 0 && about["answer_work_s"].is_null()), "{about:#}");

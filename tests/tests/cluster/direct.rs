@@ -127,7 +127,7 @@ fn no_peer_can_dial_as_another() {
     assert!(dial(caller(own), eve.key()), "as itself it may");
 }
 
-/// A grid of ada, who listens, and eve, who is forged.
+/// A grid of the host ada, which listens, and the host eve, which is forged.
 struct Two {
     cluster: Cluster,
     eve: ForgedHost,
@@ -156,7 +156,7 @@ impl Two {
 
 /// Somebody between two hosts changes a frame.
 #[test]
-fn a_frame_that_was_changed_on_its_way_ends_the_link_and_blames_nobody() {
+fn a_frame_that_was_altered_in_transit_ends_the_link_and_blames_nobody() {
     let two = Two::start();
     for bytes in [vec![0; 100], vec![sateen_protocol::codec::PROTOCOL_VERSION, 0, 1], Vec::new()] {
         let mut link = two.dial();

@@ -150,7 +150,7 @@ fn many_runs_compute_with_as_many_threads_as_the_host_was_given() {
     });
 }
 
-/// As if the engine had a fault with this module: whoever sends the signal, the system reports the same.
+/// As if the engine had a fault with this module: the system reports the same whatever sends the signal.
 #[test]
 fn a_module_that_ends_its_process_three_times_is_refused_with_the_reason() {
     let mut cluster = Cluster::start(&[("ada", "here")]);

@@ -1,4 +1,4 @@
-//! Who a host is: keys that wait, are revoked, copied, replaced or forged, and what the relay can see.
+//! Hosts' identities: keys that wait, are revoked, copied, replaced or forged, and what the relay can see.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};

@@ -73,7 +73,7 @@ fn a_paused_host_says_why_and_takes_nothing() {
     assert!(before.is_string() && came_and_went[0] >= 2.0, "{before} {came_and_went:?}");
     let told = cluster.tell_host("bob", &["pause"]);
     assert_eq!(told.code, Some(0), "{told:?}");
-    assert_eq!(id(), before, "a pause keeps who it is");
+    assert_eq!(id(), before, "a pause keeps its identity");
     let hosts = cluster.sateen(["hosts"]);
     assert!(hosts.result().lines().any(|line| line.contains("bob") && line.contains("paused")), "{hosts:?}");
     let run = cluster.submit("nqueens", &["15"]);

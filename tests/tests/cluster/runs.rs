@@ -22,7 +22,7 @@ fn several_runs_share_the_grid() {
     let both = cluster.api().run_until(second, "one that is worked on", PATIENCE, |about| {
         ["ada", "bob", "cyd"].iter().map(|name| work_of(about, name)).sum::<f64>() > 0.05
     });
-    assert_eq!(cluster.api().run(first)["state"], "running", "while this went on: {both:#}");
+    assert_eq!(cluster.api().run(first)["state"], "running", "while this was under way: {both:#}");
     cluster.done(second, knapsack());
     cluster.done(first, FIB.2);
 }

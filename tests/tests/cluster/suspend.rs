@@ -26,7 +26,7 @@ fn a_run_is_suspended_here_and_resumed_elsewhere() {
     let told = cluster.sateen(["resume", &number]);
     assert_eq!(told.code, Some(0), "{told:?}");
     let about = cluster.done(run, QUEENS.2);
-    assert!(count(&about, "reused") > 0, "it goes on from where it was: {about:#}");
+    assert!(count(&about, "reused") > 0, "it continues from where it was: {about:#}");
     assert!(work_of(&about, "cyd") + work_of(&about, "dan") > 0.0, "{about:#}");
     let timeline = cluster.api().get(&format!("/api/v1/runs/{run}/timeline"));
     let mut reasons = timeline["idle_why"].as_array().into_iter().flatten();

@@ -59,9 +59,9 @@ fn a_page_shows_the_true_state_despite_crashes() {
     let root = cluster.root_host(run);
     let victim = ["ada", "bob", "cyd"].into_iter().find(|name| *name != root).expect("three are not one");
     cluster.kill_host(victim);
-    watcher.until("the crash is told", |watcher| has_event(watcher.value(topics[1]), "host_lost"));
+    watcher.until("the crash is reported", |watcher| has_event(watcher.value(topics[1]), "host_lost"));
     // Lost jobs ran there, and are shown as lost or as running elsewhere.
-    watcher.until("the lost jobs are told", |watcher| {
+    watcher.until("the lost jobs are reported", |watcher| {
         let mut records = watcher.tree(run).records.values();
         records.any(|record| record.state == 4 || record.flags & 1 == 1).then_some(())
     });
@@ -69,10 +69,11 @@ fn a_page_shows_the_true_state_despite_crashes() {
     cluster.start_coordinator();
     // A page opens another socket, and begins anew.
     let mut watcher = Watcher::open(cluster.address(), &topics);
-    watcher
-        .until("the restart is told", |watcher| has_event(watcher.value(topics[1]), "coordinator_restarted"));
+    watcher.until("the restart is reported", |watcher| {
+        has_event(watcher.value(topics[1]), "coordinator_restarted")
+    });
     let about = cluster.done(run, QUEENS.2);
-    watcher.until("the end is told", |watcher| has_event(watcher.value(topics[1]), "ended"));
+    watcher.until("the end is reported", |watcher| has_event(watcher.value(topics[1]), "ended"));
     watcher.settle();
     assert_same(&cluster, &watcher, run);
     assert_eq!(watcher.value(topics[1])["run"]["jobs"], about["jobs"]);
@@ -94,7 +95,7 @@ fn hosts_tell_how_much_of_a_tree_is_ahead() {
     let cluster = Cluster::start(&[("ada", "here"), ("bob", "there")]);
     let run = cluster.submit("fib", &["50"]);
     let path = format!("/api/v1/runs/{run}/overview");
-    until("the hosts tell how much is ahead", PATIENCE, || {
+    until("the hosts report how much is ahead", PATIENCE, || {
         let details = cluster.api().get(&path);
         let why = details["remaining_why"].as_str().unwrap_or_default();
         assert_eq!(details["remaining"].is_null(), why.starts_with("not known"), "{details:#}");

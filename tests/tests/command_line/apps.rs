@@ -127,7 +127,7 @@ fn barneshut_moves_bodies_alike_on_any_number_of_workers() {
     // In its units, a star cluster's energy is -0.25.
     assert!(alone.starts_with("-2.4") || alone.starts_with("-2.5"), "{alone}");
     assert_eq!(alone, together);
-    let natively = barneshut::plain("2000".to_owned(), 2).expect("so many bodies can be made");
+    let natively = barneshut::plain("2000".to_owned(), 2).expect("this many bodies can be made");
     assert_eq!(alone.trim_end(), natively);
     let shared = run_app("barneshut", "4", &["2000", "2", "--shared"], &[]);
     assert_eq!(shared.result(), alone);

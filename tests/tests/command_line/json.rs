@@ -26,7 +26,7 @@ fn a_finished_run_is_one_object() {
     let object = ended.json();
     assert_common(&object, "balanced", &["20"]);
     assert_eq!(object["result"], "6765");
-    assert_eq!(object["jobs"]["spawned"], 10_946, "fib(20) has so many additions, and the root");
+    assert_eq!(object["jobs"]["spawned"], 10_946, "fib(20) has this many additions, and the root");
     let seconds = |name: &str| object[name].as_f64().unwrap_or(-1.0);
     assert!(seconds("elapsed_s") > 0.0 && seconds("work_s") > 0.0, "{object}");
     assert!(seconds("span_s") > 0.0 && seconds("span_s") <= seconds("work_s") * 1.01 + 0.01, "{object}");

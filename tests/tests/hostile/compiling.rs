@@ -152,7 +152,7 @@ fn a_child_ends_with_its_run_and_with_its_host() {
     cluster.tell_host("ada", &["pause"]);
     until("the child is gone after the pause", SOON, || is_gone(&child));
     std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(children(id), [""; 0], "no other child goes on with it");
+    assert_eq!(children(id), [""; 0], "no other child continues with it");
     cluster.sateen(["cancel", &run.to_string()]);
     cluster.tell_host("ada", &["resume"]);
 

@@ -9,7 +9,7 @@ use sateen_tests::real_host::{AT_ONCE, RealHost};
 fn hostile_modules_end_on_a_host_as_expected_and_disturb_nothing() {
     let mut cluster = Cluster::start(&[]);
     let url = format!("http://{}", cluster.address());
-    // Some modules go on until another worker takes their job: each run has two, the one that is not to be disturbed, too.
+    // Some modules continue until another worker takes their job: each run has two, the one that is not to be disturbed, too.
     let threads = (2 * (AT_ONCE + 1)).to_string();
     cluster.start_host_with("ada", "here", &url, &["--threads", &threads]);
     cluster.await_hosts(1);

@@ -15,7 +15,7 @@ fn meets(limits: &Limits, function: &str, arguments: &[&str], setting: Setting) 
         Err(RunError::Limit(exceeded)) => exceeded,
         other => panic!("{function} {arguments:?} with {setting:?} gave {other:?}"),
     };
-    let good = call(&app, "balanced", &["10"], setting).expect("the host goes on");
+    let good = call(&app, "balanced", &["10"], setting).expect("the host continues");
     assert_eq!(good.output, sateen_host::Output::Text("55".to_owned()));
     exceeded
 }

@@ -25,7 +25,7 @@ fn the_end_of_a_pause_is_shown_by_the_viewers_clock() {
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(!told.stderr.contains("30m"), "{told:?}");
     let status = cluster.host_status("ada");
-    assert!(connected_s(&status) > connected_before_s, "a pause is no break: {status}");
+    assert!(connected_s(&status) > connected_before_s, "a pause is not a break: {status}");
     let until_s = status["paused_until_s"].as_u64().unwrap_or_else(|| panic!("no end in {status}"));
     let run = cluster.submit("fib", &["5"]).to_string();
     let shown = |zone: &str, words: &[&str]| {

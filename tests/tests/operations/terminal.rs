@@ -20,7 +20,7 @@ fn finish(cluster: &Cluster, host: &mut ForgedHost, outcome: &MainOutcome) -> u6
 #[test]
 fn a_hostile_result_does_not_control_a_terminal() {
     let mut cluster = Cluster::start(&[]);
-    cluster.excuse("a forged host says how long it worked, and tells no worker's time");
+    cluster.excuse("a forged host says how long it worked, and reports no worker's time");
     let (mut host, _) = ForgedHost::join(&cluster.address().to_string(), "forged");
     let text = finish(&cluster, &mut host, &MainOutcome::Text(HOSTILE.to_owned()));
     let mut bytes = HOSTILE.as_bytes().to_vec();

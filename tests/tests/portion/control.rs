@@ -30,7 +30,7 @@ fn a_paused_portion_computes_nothing_and_continues_afterwards() {
     assert_eq!(shuttle.finish(), ANSWER);
     let told = shuttle.result.as_ref().expect("it finished").work_ns;
     let work: Duration = shuttle.counts().iter().map(|host| host.work).sum();
-    assert!(Duration::from_nanos(told) <= work + Duration::from_millis(100), "a pause is no work");
+    assert!(Duration::from_nanos(told) <= work + Duration::from_millis(100), "a pause is not work");
 }
 
 /// Jobs that are loops which do not poll, and their result.

@@ -1,4 +1,4 @@
-//! Hosts can tell how much work is ahead, wherever it is.
+//! Hosts can report how much work is ahead, wherever it is.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn moment(shuttle: &Shuttle, hosts: usize) -> Option<(Duration, Duration)> {
     Some((shuttle.counts().iter().map(|host| host.work).sum(), Duration::from_nanos(ahead_ns)))
 }
 
-/// What was told while a task ran on hosts of one worker: the share of its work that was done, and the share that was ahead.
+/// What was reported while a task ran on hosts of one worker: the share of its work that was done, and that of the rest.
 fn told(task: Task, hosts: usize) -> Vec<(f64, f64)> {
     let mut shuttle = Shuttle::new(task, &vec![1; hosts], seed(17));
     shuttle.begin(0);
@@ -55,7 +55,7 @@ fn hosts_can_tell_how_much_work_is_ahead() {
             eprintln!("{shown}");
             let median = *middle
                 .get(middle.len() / 2)
-                .unwrap_or_else(|| panic!("nothing was told: {shown}: {told:.2?}"));
+                .unwrap_or_else(|| panic!("nothing was reported: {shown}: {told:.2?}"));
             assert!(expected.contains(&median), "{shown}: {told:.2?}");
         }
     }

@@ -22,7 +22,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Tells the portion a change.
+    /// Passes the portion a change.
     fn show(
         &mut self,
         portion: &Portion,

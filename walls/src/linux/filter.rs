@@ -1,7 +1,7 @@
 //! The filter of system calls, for all threads of the process.
 //!
 //! There are three, as each has one action for what it matches. Linux asks all of them and takes the strictest answer; of two
-//! error codes, that of the last filter which gives one.
+//! error codes, that of the last filter which returns one.
 //!
 //! | filter | matches | otherwise |
 //! | --- | --- | --- |

@@ -13,7 +13,7 @@ import { frame, grow, KINDS, run as goesOn, placeOf, snapshot, tag, type Synthet
 const TICK_MS = 250;
 /** Records in each delta of the run of a million jobs. */
 const CHANGES = 1000;
-/** Of so many jobs, the last one's parameters are not sent. */
+/** Of each series of this many jobs, the last one's parameters are not sent. */
 const UNSENT = 16;
 /** Jobs of the runs. */
 const JOBS: { [run: number]: number } = { 1: 6000, 2: 5000, 3: 0, 4: 800, 5: 1500, 6: 1_000_000, 7: 40 };

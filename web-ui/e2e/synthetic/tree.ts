@@ -31,7 +31,7 @@ export function dice(seed: number): () => number {
   };
 }
 
-/** A tree of so many jobs, of which a share is still running, and some were lost with a host and done again. */
+/** A tree of this many jobs, of which a share is still running, and some were lost with a host and done again. */
 export function grow(jobs: number, hosts: number, runningShare: number, seed = 7): Synthetic {
   const random = dice(seed);
   const tree: Synthetic = {
@@ -86,7 +86,7 @@ export function grow(jobs: number, hosts: number, runningShare: number, seed = 7
   return tree;
 }
 
-/** `place` goes on. */
+/** `place` continues. */
 export function run(tree: Synthetic, place: number): void {
   tree.state[place] = 0;
   tree.ended[place] = NOBODY;

@@ -63,7 +63,7 @@ export const api = {
     const next = /before=(\d+)[^>]*>; rel="next"/.exec(response.headers.get('link') ?? '');
     return { runs: localise((await response.json()) as Run[]), next: next ? Number(next[1]) : null };
   },
-  /** Gives the hash of what was uploaded. */
+  /** Returns the hash of what was uploaded. */
   upload: async (file: Blob) => (await json<{ hash: string }>('blobs', { method: 'POST', body: file })).hash,
   job: (run: number, tag: string, signal?: AbortSignal) =>
     json<JobDetail>(`runs/${run}/jobs/${encodeURIComponent(tag)}`, { signal }),

@@ -1,7 +1,7 @@
 /** Mouse, pen and fingers on a canvas: panning, zooming, choosing. Keys are the component's. */
 
 export interface Gestures {
-  /** Moved by so many pixels. */
+  /** Moved by this number of pixels. */
   pan(dx: number, dy: number): void;
   /** Closer by a factor, around a point. */
   zoom(factor: number, x: number, y: number): void;
@@ -9,7 +9,7 @@ export interface Gestures {
   doubleTap(x: number, y: number): void;
   /** The pointer is over a point; null when it has left. */
   hover(x: number | null, y: number | null): void;
-  /** Whether a gesture goes on. */
+  /** Whether a gesture is under way. */
   busy?(isBusy: boolean): void;
 }
 

@@ -1,4 +1,4 @@
-/** Events that are marked on every axis of time: who came and went, and what was started anew. */
+/** Events that are marked on every axis of time: hosts that came and went, and what was started anew. */
 
 import { isBad, signOf } from './signs.ts';
 import type { RunEvent } from './types.ts';
@@ -22,7 +22,7 @@ export function marksOf(events: RunEvent[]): Mark[] {
     .sort((a, b) => a.ms - b.ms);
 }
 
-/** What matters more is seen where several marks stand together: losses first, then all that stops work, then who went. */
+/** What matters more is seen where several marks stand together: losses first, then all that stops work, then departures. */
 const WEIGHTS: { [kind: string]: number } = { coordinator_restarted: 3, suspended: 3, resumed: 3, host_left: 2, host_paused: 2 };
 const weightOf = (mark: Mark): number => (mark.isBad ? 4 : (WEIGHTS[mark.kind] ?? 1));
 

@@ -4,7 +4,7 @@ import { api } from './api.ts';
 import type { Run } from './types.ts';
 
 const PAGE = 50;
-/** Whoever types is waited for. */
+/** Wait after a change of the search, so that it begins once the user has stopped typing. */
 const PATIENCE_MS = 300;
 
 export interface Search {

@@ -65,7 +65,7 @@ class Router {
     history.pushState(null, '', address);
     this.#read();
     scrollTo(0, 0);
-    // Whoever does not see the page hears that it is another.
+    // Screen readers announce the new page.
     queueMicrotask(() => document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true }));
   }
 

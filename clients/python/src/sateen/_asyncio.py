@@ -94,7 +94,7 @@ class AsyncClient:
         try:
             run = await asyncio.shield(submitted)
         except asyncio.CancelledError:
-            # The request is on its way: the run must not stay behind.
+            # The request is under way: the run must not stay behind.
             await asyncio.shield(_cancel(submitted))
             raise
         try:

@@ -122,7 +122,7 @@ class Executor(BaseExecutor):
             for future in self._unfinished():
                 if future.run is None:
                     future.cancel()
-        # Not `cancel_futures`: the pool must run cancelled futures, so that those who wait for them are woken.
+        # Not `cancel_futures`: the pool must run cancelled futures, so that threads that wait for them are woken.
         self._pool.shutdown(wait=wait)
         if wait and self._owns_client:
             self._client.close()

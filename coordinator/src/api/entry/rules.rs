@@ -80,7 +80,7 @@ mod tests {
 
     /// A new operation must be added here if it needs no token.
     #[test]
-    fn without_a_token_nothing_is_told_and_viewers_change_nothing() {
+    fn without_a_token_nothing_is_shown_and_viewers_change_nothing() {
         let open: Vec<&str> =
             routes().into_iter().filter(|route| need(&Method::GET, route) == Need::Nothing).collect();
         assert_eq!(open, ["/login", "/logout", "/healthz", "/readyz", "/version", "/api/v1/openapi.json"]);

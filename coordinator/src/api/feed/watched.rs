@@ -211,7 +211,7 @@ mod tests {
             (String::new(), false, false)
         );
         watched.look();
-        assert!(watched.is_due(), "nothing is newer, and it was not told");
+        assert!(watched.is_due(), "nothing is newer, and it was not reported");
         let told = format!(r#"{{"topic":"{TOPIC}","seq":0,"kind":"snapshot","value":{{"jobs":7}}}}"#);
         assert_eq!(said(&mut watched, true), told);
         watched.look();

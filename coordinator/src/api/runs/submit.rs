@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_that_is_no_submission_is_refused_in_a_sentence() {
+    fn a_body_that_is_not_a_submission_is_refused_in_a_sentence() {
         for (body, parser) in [
             (&b""[..], "EOF while parsing"),
             (b"x", "expected value at line 1 column 1"),
@@ -295,7 +295,7 @@ mod tests {
             (b"{\"app\": \"fib\", \"\xe2\x80\xae\": 1}", "unknown field `\\u{202e}`"),
             (b"\xff", "expected value"),
         ] {
-            let problem = read(body).expect_err("it is no submission").json();
+            let problem = read(body).expect_err("it is not a submission").json();
             let detail = problem["detail"].as_str().expect("a sentence");
             assert!(
                 detail.starts_with("invalid submission: the request's body must be JSON like {"),
@@ -323,7 +323,7 @@ mod tests {
             (r#"{"app": "fib", "strict_nan": null}"#, "`strict_nan` is null, but must be true or false"),
             (r#""fib""#, "it is `fib`, but must be an object"),
         ] {
-            let problem = read(body.as_bytes()).expect_err("it is no submission").json();
+            let problem = read(body.as_bytes()).expect_err("it is not a submission").json();
             let detail = problem["detail"].as_str().expect("a sentence");
             assert!(detail.starts_with(&format!("invalid submission: {why}")), "{detail}");
         }

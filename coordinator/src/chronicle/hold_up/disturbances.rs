@@ -39,10 +39,10 @@ pub struct Sampled {
 /// The stretches of a run, with and without disturbances.
 #[derive(Debug, Clone, Default)]
 pub struct Weighed {
-    /// All workers, whether they reported or not, those who computed, and, in stretches without disturbances, those who looked
-    /// for work or waited for results.
+    /// All workers, whether they reported or not, those that computed, and, in stretches without disturbances, those that
+    /// looked for work or waited for results.
     pub all: Totals,
-    /// Workers who did not compute in stretches with disturbances,
+    /// Workers that did not compute in stretches with disturbances,
     pub lost: f64,
     /// and the one with the largest share of that.
     pub worst: Option<Disturbance>,

@@ -344,7 +344,7 @@ fn a_long_end_with_one_worker_is_a_straggler() {
     is(&late, HoldUpKind::Straggler, &words);
     late.stage = Stage::Over;
     is(&late, HoldUpKind::Straggler, &["8 workers computed", "place 00ff ran"]);
-    // One worker alone is no final phase, nor is there one in a run that was never busy.
+    // One worker alone is not a final phase, nor is there one in a run that was never busy.
     let mut never = part(40, 8.0, 1.0, 7.0, 0.0);
     never.extend(part(21, 8.0, 1.0, 7.0, 0.0));
     is(&run(never), HoldUpKind::Parallelism, &[]);
@@ -355,7 +355,7 @@ fn a_long_end_with_one_worker_is_a_straggler() {
 
 /// 1.44 of 2 workers computed all along, and the last second was said to be a straggler's.
 #[test]
-fn an_end_like_the_rest_is_no_straggler() {
+fn an_end_like_the_rest_is_not_a_straggler() {
     let mut same = part(16, 2.0, 1.5, 0.4, 0.1);
     same.extend(part(8, 2.0, 1.4, 0.5, 0.1));
     let same = Evidence { stage: Stage::Over, ..run(same) };

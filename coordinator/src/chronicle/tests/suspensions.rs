@@ -79,7 +79,7 @@ fn a_root_that_was_lost_before_a_suspension_is_redone_and_one_that_was_given_bac
     }
 }
 
-/// The host that had it before the suspension was taken to continue it, so that beginning it again was no loss.
+/// The host that had it before the suspension was taken to continue it, so that beginning it again was not a loss.
 #[test]
 fn a_root_that_is_lost_after_a_suspension_is_redone_also_at_its_first_host() {
     let mut chronicle = Chronicle::new(unix_ms() - 60_000);
@@ -155,7 +155,7 @@ fn a_suspension_whose_event_was_lost_is_an_event_after_a_restart() {
     let mut again = restarted(&mut chronicle);
     again.rests();
     assert_eq!(suspensions(&again), 1);
-    // It is told once.
+    // It is reported once.
     let mut third = restarted(&mut again);
     third.rests();
     assert_eq!(suspensions(&third), 1);
@@ -196,7 +196,7 @@ fn a_suspended_run_is_idle_for_that_reason_until_it_is_resumed() {
     assert_eq!(reasons(&chronicle), [(SUSPENDED, true), ("no host", false)]);
     chronicle.state(RunState::Running);
     assert_eq!(reasons(&chronicle), [(SUSPENDED, true), ("no host", true)]);
-    assert_eq!(kinds(&chronicle), [EventKind::Suspended, EventKind::Resumed], "it is told once");
+    assert_eq!(kinds(&chronicle), [EventKind::Suspended, EventKind::Resumed], "it is reported once");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_reason_begins_when_it_is_first_known_and_ends_when_a_host_has_the_root_job(
 
 /// Hosts compute while the coordinator is away, and until they have found it again.
 #[test]
-fn a_restart_is_no_time_in_which_nothing_is_done() {
+fn a_restart_is_not_time_in_which_nothing_is_done() {
     let at = |t_ms| Sample { t_ms, ..Sample::default() };
     for (why, from_ms) in [(Some("no host"), Some(1000)), (None, None)] {
         let mut before = Chronicle::new(unix_ms() - 60_000);

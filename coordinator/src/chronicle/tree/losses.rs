@@ -117,7 +117,7 @@ impl Tree {
     }
 
     /// The run is resumed. All hosts dropped its jobs before: beginning these again
-    /// is no loss, even if their hosts have gone since, or went too shortly before to be counted as lost.
+    /// is not a loss, even if their hosts have gone since, or went too shortly before to be counted as lost.
     pub fn go_on(&mut self, t_ms: u32) {
         // Those that begin from now on are running.
         self.end_some(usize::MAX);

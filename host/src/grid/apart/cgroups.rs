@@ -54,7 +54,7 @@ pub struct Cgroup {
 }
 
 impl Cgroups {
-    /// The cgroup of this process, whose guests may have so much memory together, if it is alone there and may change it.
+    /// The cgroup of this process, whose guests may have this much memory together, if it is alone there and may change it.
     ///
     /// # Errors
     /// Says what is missing.

@@ -381,7 +381,7 @@ mod tests {
             let error = receive(&there).expect_err("it is broken").to_string();
             assert!(error.contains(what), "{error}");
         }
-        // Memory that can still change, and something that is no memory.
+        // Memory that can still change, and something that is not memory.
         let file: OwnedFd = tempfile::tempfile().expect("a file").into();
         let (another, _) = pair();
         for descriptor in [file, another.0] {

@@ -268,7 +268,7 @@ fn report_panics(outbox: &Outbox) {
 }
 
 /// Closes all descriptors but the channel, and makes this process end with its host and before others if memory is short.
-/// Signals from a terminal are for the host, which tells its guests what to do.
+/// Signals from a terminal are for the host, which directs its guests.
 fn isolate() {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");

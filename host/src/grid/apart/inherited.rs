@@ -11,7 +11,7 @@ pub fn close_descriptors() {
     }
 }
 
-/// Ignores the signals by which terminals and services end a host: it tells its guests what to do.
+/// Ignores the signals by which terminals and services end a host: it directs its guests.
 pub fn ignore_signals() {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
         // SAFETY: to ignore a signal installs no handler, so no code runs at an unexpected moment.

@@ -93,7 +93,7 @@ impl Mailbox {
     /// Sends a message, at once if the process reads.
     ///
     /// # Errors
-    /// If too much is kept already. A process that is gone is no error: others notice that.
+    /// If too much is kept already. A process that is gone is not an error: others notice that.
     pub fn post(self: &Arc<Self>, message: &ToGuests) -> Result<(), Unread> {
         match Frame::of(message, Vec::new()) {
             Ok(frame) => self.send(frame),

@@ -33,11 +33,11 @@ pub enum Stage {
     Refused(String),
     /// It runs guests.
     Started,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopping,
     /// It has stopped, with these counts.
     Stopped(Box<FinalCounts>),
-    /// It has ended, which it was not told.
+    /// It has ended without having been asked to.
     Ended,
 }
 
@@ -184,7 +184,7 @@ impl Member {
         }
     }
 
-    /// Waits until not too many notices are on their way to the driver.
+    /// Waits until not too many notices are in transit to the driver.
     pub async fn wait_for_room(&self) {
         while *self.in_transit.lock() >= NOTICES_MAX
             && matches!(self.stage(), Stage::Starting | Stage::Started)

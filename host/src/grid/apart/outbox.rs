@@ -164,7 +164,7 @@ struct Post {
     portion: Observer,
     /// The guests' memory, of which results that wait here take a part.
     memory: Option<HostMemory>,
-    /// The counts that the host was told last.
+    /// The counts that were last reported to the host.
     told: Option<Counts>,
 }
 

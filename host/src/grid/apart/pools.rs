@@ -1,4 +1,4 @@
-//! What all processes of guests of a host share: turns and memory. The host decides, and tells each of them.
+//! What all processes of guests of a host share: turns and memory. The host decides, and notifies each of them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -98,7 +98,7 @@ impl Pools {
         }
     }
 
-    /// A process was told to stop: others get its turns.
+    /// A process was asked to stop: others get its turns.
     pub fn end_turns(&self, member: u64) {
         let mut turns = self.turns.lock();
         let orders = turns.pool.end(member, Instant::now());

@@ -77,12 +77,12 @@ pub struct GuestProcess {
 }
 
 impl Drop for GuestProcess {
-    /// If the process was not told to end, that is a crash.
+    /// If the process was not asked to end, that is a crash.
     fn drop(&mut self) {
         self.member.mailbox.close();
         let ended = self.member.process.end();
         self.pools.leave(&self.member);
-        // Before the end is visible: the next question of those who wait for it is whether the module is refused.
+        // Before the end is visible: the next question of those that wait for it is whether the module is refused.
         if ended.is_fault && matches!(self.member.stage(), Stage::Starting | Stage::Started) {
             self.strikes.note(self.module, &ended.why);
         }
@@ -206,7 +206,7 @@ impl Reader {
             FromGuests::Turns(news) => self.guests.pools.hear_of_turns(self.guests.member.id, news)?,
             FromGuests::Memory(news) => self.guests.pools.hear_of_memory(self.guests.member.id, news),
             FromGuests::Stopped(counts) => {
-                // One that stops without being told ends, which is noticed.
+                // One that stops without being asked to ends, which is noticed.
                 self.guests.member.advance(Stage::Stopped(counts));
             }
             FromGuests::Refused(_) => return Err("its reason is too long".to_owned()),

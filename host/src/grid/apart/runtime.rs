@@ -36,7 +36,7 @@ use crate::{Compiler, Engine, HostMemory, Inspection, Priority};
 
 /// How long a process may take to set up its engine.
 const START_MAX: Duration = Duration::from_secs(120);
-/// How often somebody who waits for that checks whether it is still wanted.
+/// How often a thread that waits for that checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
 /// How often a process is started again that somebody has killed while it was starting.
 const STARTS_MAX: u32 = 10;
@@ -175,7 +175,7 @@ impl Apart {
         Ok((member.clone(), PortionApart::new(member, self.pools.clone(), ending, notify.clone())))
     }
 
-    /// The message that tells a process what to run, with all that it needs.
+    /// The message with what a process is to run, and all that it needs.
     fn prepare(&self, loading: &Loading) -> Result<Frame, String> {
         let is_pooled = self.is_pooled.load(SeqCst);
         let engine = Engine::for_compiling(loading.spec.strict_nan, is_pooled);

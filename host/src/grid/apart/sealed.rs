@@ -11,7 +11,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use serde::Serialize;
 
-/// After these, nobody can change the memory, not even who made it.
+/// After these, nobody can change the memory, not even its creator.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE);
 
 /// The unit of `st_blocks`.

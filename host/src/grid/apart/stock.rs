@@ -152,6 +152,6 @@ mod tests {
         assert_eq!(stock.keep(spare(1)), None);
         assert_eq!(stock.close(), [spare(1)]);
         assert_eq!(stock.ask(1), None);
-        assert_eq!(stock.keep(spare(2)), Some(spare(2)), "it was on its way");
+        assert_eq!(stock.keep(spare(2)), Some(spare(2)), "it was in transit");
     }
 }

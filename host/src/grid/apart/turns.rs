@@ -65,7 +65,7 @@ struct Borrower {
     behind_s: f64,
     /// Since when it wants no turn.
     content_since: Option<Instant>,
-    /// It was told to stop, and gets no turns any more.
+    /// It was asked to stop, and gets no turns any more.
     is_over: bool,
 }
 
@@ -176,7 +176,7 @@ impl TurnPool {
         self.balance(now)
     }
 
-    /// A process was told to stop: its turns are free, as it computes no more than a moment.
+    /// A process was asked to stop: its turns are free, as it computes no more than a moment.
     pub fn end(&mut self, member: u64, now: Instant) -> Orders {
         self.settle(now);
         if let Some(borrower) = self.members.get_mut(&member) {
@@ -300,7 +300,7 @@ impl TurnPool {
         }
     }
 
-    /// The processes as they will be when the turns that were recalled have come, and who is next then.
+    /// The processes as they will be when the turns that were recalled have come, and which is next then.
     fn expected(&self) -> (BTreeMap<u64, Borrower>, Option<u64>) {
         let mut borrowers = self.members.clone();
         let recalled: u32 = borrowers.values().map(|borrower| borrower.recalled).sum();

@@ -28,8 +28,8 @@ const BEYOND_BYTES_MIN: u64 = 128 << 20;
 const BEYOND_PART: u64 = 4;
 /// How long a process may have more than that.
 const BEYOND_MAX: Duration = Duration::from_secs(2);
-/// A process is told how much memory it has when that has changed by this number of bytes. If it has more than half of what
-/// it was lent, it is told at each look: it then decides by this figure, which must not be old.
+/// A process is sent how much memory it has when that has changed by this number of bytes. If it has more than half of what
+/// it was lent, it is sent at each look: it then decides by this figure, which must not be old.
 const TOLD_BYTES: u64 = 1 << 20;
 
 /// Starts the thread that looks after them; it ends with the host.

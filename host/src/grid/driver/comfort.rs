@@ -35,7 +35,7 @@ pub struct Comfort {
     last: Option<Change>,
     /// Whether the owner has asked for a pause, whose reason is the one that is shown.
     is_paused_by_user: bool,
-    /// Whether the state machine has been told to pause because of the governor.
+    /// Whether the state machine has been asked to pause because of the governor.
     is_handed_over: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::grid::page::Page;
 /// The state machine leaves within [`limits::LEAVE_MAX`]; if it has not after this time, the host ends without
 /// it.
 const ABANDONED_AFTER: Duration = limits::LEAVE_MAX.saturating_add(Duration::from_millis(250));
-/// Maximum wait of a user who asks for a pause; after it, the user is told that work is still being given back.
+/// Maximum wait of a user who asks for a pause; after it, the user is notified that work is still being given back.
 const PAUSING_MAX: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// At the end, maximum time for answers to users.
@@ -44,7 +44,7 @@ pub struct Pausing {
 /// This machine's users, as the driver serves them.
 pub struct Users {
     page: Option<Page>,
-    /// What runs may use, as users are told.
+    /// What runs may use, as users are shown.
     may_use: MayUse,
     pause_until: Option<Time>,
     /// Why this machine must not compute, if it must not.

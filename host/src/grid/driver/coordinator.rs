@@ -202,7 +202,7 @@ impl Driver {
         (proving.challenge, proving.is_asked) = (None, false);
     }
 
-    /// The coordinator has begun to speak: now it can be told who this host is.
+    /// The coordinator has begun to speak: now this host can identify itself.
     fn on_challenge(&mut self, challenge: Challenge) {
         // Before that, it could be any websocket.
         if self.coordinator.unreachable.take().is_some() {

@@ -5,7 +5,7 @@ use tracing::error;
 
 use super::{Driver, Input};
 
-/// Tells a running host what was found about its machine.
+/// Notifies a running host of what was found about its machine.
 #[derive(Clone)]
 pub struct Health(pub(super) mpsc::UnboundedSender<Input>);
 

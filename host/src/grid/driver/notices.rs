@@ -45,7 +45,7 @@ impl Gate {
 
     /// Returns a notice to send to the driver; `None` if it must not be sent.
     pub fn admit(&self, mut notice: Notice) -> Option<Notice> {
-        // Updates of shared objects are bounded by those who make them.
+        // Updates of shared objects are bounded by those that make them.
         let can_be_missed =
             matches!(notice, Notice::Log(..) | Notice::Progress(..) | Notice::Recorded { .. });
         let is_crowded = can_be_missed && self.notices.count.load(Relaxed) > NOTICES_MAX;

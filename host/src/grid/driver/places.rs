@@ -36,7 +36,7 @@ impl Places {
         Some(Place(Arc::clone(self)))
     }
 
-    /// Those who wait check whether that is still wanted. Their threads would otherwise be as many as the runs that a
+    /// Those that wait check whether that is still wanted. Their threads would otherwise be as many as the runs that a
     /// submitter has cancelled.
     pub fn look_again(&self) {
         // With the lock, nobody is between the check and the wait, where this would not be noticed.
@@ -48,7 +48,7 @@ impl Places {
 impl Drop for Place {
     fn drop(&mut self) {
         *self.0.taken.lock() -= 1;
-        // One of those who wait may not want it any more.
+        // One of those that wait may not want it any more.
         self.0.freed.notify_all();
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_not_wanted_any_more_waits_no_longer() {
+    fn a_load_that_is_not_wanted_any_more_does_not_wait() {
         let places = Arc::new(Places::default());
         let _all: Vec<Place> =
             (0..PORTIONS_MAX).map(|_| places.wait(|| true).expect("there is room")).collect();

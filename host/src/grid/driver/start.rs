@@ -88,7 +88,7 @@ impl Handle {
         let _ = self.inputs.send(Input::Signal);
     }
 
-    /// Where the host is told that its machine computes wrong.
+    /// Where the host is notified that its machine computes wrong.
     pub fn health(&self) -> Health {
         Health(self.inputs.clone())
     }

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_no_name_of_a_machine_is_not_repeated() {
+    fn a_host_that_is_not_the_name_of_a_machine_is_not_repeated() {
         let why = |host: &str| {
             let headers = [(header::HOST, host.parse().expect("a value"))].into_iter().collect();
             refusal(&headers, 7710).expect("it is refused")

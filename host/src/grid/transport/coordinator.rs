@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_in_the_coordinators_words() {
+    fn a_refusal_is_reported_in_the_coordinators_words() {
         let answer = |status: u16, body: &[u8]| {
             let response = tokio_tungstenite::tungstenite::http::Response::builder().status(status);
             why(Error::Http(Box::new(response.body(Some(body.to_vec())).expect("a response"))))

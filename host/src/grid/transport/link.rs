@@ -213,7 +213,7 @@ impl Sealer {
         }
     }
 
-    /// The frame; `None` if it was changed on its way.
+    /// The frame; `None` if it was altered in transit.
     fn open(&mut self, frame: Bytes) -> Option<Bytes> {
         match &self.session {
             Some(session) => session.open(&mut self.next, &frame).ok().map(Bytes::from),
@@ -234,7 +234,7 @@ async fn read(
             Some(Ok(Message::Binary(bytes))) => {
                 // The peer is not to blame for what the network does.
                 let Some(bytes) = opener.open(bytes) else {
-                    break Closed::Gone("a frame was changed on its way".to_owned());
+                    break Closed::Gone("a frame was altered in transit".to_owned());
                 };
                 if events.send(NetEvent::Frame(number, bytes)).await.is_err() {
                     return;

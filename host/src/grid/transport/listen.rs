@@ -81,7 +81,7 @@ impl DirectListen {
     }
 }
 
-/// This machine's address on the way to the coordinator. Nothing is sent.
+/// This machine's address on the route to the coordinator. Nothing is sent.
 fn interface_towards(coordinator: &CoordinatorAddress) -> Option<IpAddr> {
     let to = coordinator.authority().to_socket_addrs().ok()?.next()?;
     let any: IpAddr =

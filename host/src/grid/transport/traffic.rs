@@ -76,7 +76,7 @@ impl Traffic {
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// A function that tells the bytes of today by the machine's own clock, continuing with those in the file.
+    /// A function that returns the bytes of today by the machine's own clock, continuing with those in the file.
     pub fn today(&'static self, file: Option<PathBuf>) -> impl FnMut() -> u64 + Send {
         let kept = file.as_deref().and_then(read).unwrap_or_default();
         let mut today = Today { kept, file, base: self.bytes.load(Relaxed), saved: None };

@@ -32,7 +32,7 @@ impl Remote {
         self.lend(registry, most, |_| true)
     }
 
-    /// Sends the driver jobs that were lent, or none. If one was given up before that, the driver ignored it, and is told
+    /// Sends the driver jobs that were lent, or none. If one was given up before that, the driver ignored it, and is notified
     /// again.
     pub fn send_lent(
         &self,

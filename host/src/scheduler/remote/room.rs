@@ -71,7 +71,7 @@ impl Remote {
         }
     }
 
-    /// Jobs of other hosts that wait for room go back to their owners, who may call them in place.
+    /// Jobs of other hosts that wait for room go back to their owners, which may call them in place.
     fn hand_all_back(&self, registry: &Registry) {
         let mut roots = Vec::new();
         while let Some(job) = self.find_injected() {

@@ -13,7 +13,7 @@ use super::{SLICE, State, Turns};
 /// Called with news for the lender, with the queue locked: it must not wait, nor use the turns.
 pub type Lender = Box<dyn Fn(TurnNews) + Send + Sync>;
 
-/// What the lender of turns is told.
+/// What is reported to the lender of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TurnNews {
     /// This many workers wait. Turns that are lent from now on are subtracted by both sides.
@@ -79,7 +79,7 @@ impl State {
         }
     }
 
-    /// Tells the lender if more workers wait than it knows of.
+    /// Notifies the lender if more workers wait than it knows of.
     pub(super) fn tell_waiting(&mut self, turns: &Turns) {
         if turns.0.lender.is_some() && self.queue.len() > self.told {
             self.told = self.queue.len();

@@ -3,14 +3,14 @@ use std::thread;
 
 use super::*;
 
-/// Lets the workers of a run compute for as long as they may, until told to stop. Returns how often one of them had
+/// Lets the workers of a run compute for as long as they may, until asked to stop. Returns how often one of them had
 /// a turn.
 fn work(run: &TurnsOfRun, at_once: &AtomicUsize, most: usize, stop: &AtomicBool) -> u64 {
     let mut turns = 0;
     while !stop.load(SeqCst) {
         run.begin(|| {}, || stop.load(SeqCst));
         assert!(at_once.fetch_add(1, SeqCst) < most || stop.load(SeqCst), "more compute than may");
-        assert!((1..=most).contains(&run.held()) || stop.load(SeqCst), "it is not said who computes");
+        assert!((1..=most).contains(&run.held()) || stop.load(SeqCst), "it is not said which compute");
         while !is_turn_over() && !stop.load(SeqCst) {
             thread::sleep(Duration::from_millis(1));
         }

@@ -122,7 +122,7 @@ impl Coordinator {
         self.look_at_checks(now, run);
     }
 
-    /// Tells hosts which units they need not compute any more.
+    /// Notifies hosts of units that they need not compute any more.
     pub(super) fn withdraw_checks(&mut self, run: RunId) {
         let useless = self.validation(run).map(|validation| validation.checkers.take_useless());
         for (host, check, number) in useless.into_iter().flatten() {

@@ -319,7 +319,7 @@ fn busy(grid: &Grid) -> (Vec<u32>, Vec<u32>, u32) {
 
 /// It was idle on all pages, for as long as its check took.
 #[test]
-fn a_host_that_checks_a_unit_is_busy_and_its_work_is_no_work_of_the_run() {
+fn a_host_that_checks_a_unit_is_busy_and_its_work_is_not_work_of_the_run() {
     let (mut grid, [_, checker], check) = being_checked(RunLimits::default());
     assert_eq!(busy(&grid), (vec![0, 0], vec![0, 0], 0));
     count_busy(&mut grid, checker, check, 1, 2);
@@ -376,7 +376,7 @@ fn the_time_of_checks_from_before_a_restart_counts() {
     assert!(reason.contains("9.0 s of it to check results"), "{reason}");
 }
 
-/// A run whose result waited for its checks went on beyond its limit.
+/// A run whose result waited for its checks continued beyond its limit.
 #[test]
 fn the_time_in_which_a_result_is_checked_counts_towards_the_time_limit() {
     let limits = RunLimits { time_ms_max: Some(5_000), ..RunLimits::default() };

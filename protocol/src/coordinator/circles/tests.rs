@@ -102,7 +102,7 @@ fn a_host_that_forgets_alone_is_reminded() {
     assert_eq!(circles.on_forgot(one, ask, other, true), Parted::Nothing);
     assert_eq!(circles.on_forgot(other, ask, one, false), Parted::Remind(one, other));
     let ask = circles.ask_to_part(one, other).expect("they are not parting any more");
-    assert!(circles.connect(one, other), "they are to be told");
+    assert!(circles.connect(one, other), "they are to be notified");
     assert_eq!(circles.on_forgot(one, ask, other, true), Parted::Remind(one, other));
     assert!(circles.of(one).any(|known| known == other));
 }
@@ -117,7 +117,7 @@ fn a_host_that_forgot_one_that_comes_back_is_reminded() {
     assert_eq!(circles.stop_partings(one), [other]);
     let ask = circles.ask_to_part(one, other).expect("they are not parting any more");
     circles.on_forgot(one, ask, other, true);
-    assert_eq!(circles.stop_partings(one), [], "its welcome tells it");
+    assert_eq!(circles.stop_partings(one), [], "its welcome says it");
     assert_eq!(circles.stop_partings(other), []);
 }
 

@@ -49,7 +49,7 @@ fn an_outcome_is_verified_when_the_first_executor_and_enough_checkers_agree() {
 }
 
 #[test]
-fn who_is_outvoted_lies_unless_it_was_given_something_wrong() {
+fn an_outvoted_owner_lies_unless_it_was_given_something_wrong() {
     for (is_right, liars) in [(true, vec![(owner(1), HostId(1))]), (false, vec![])] {
         let mut claims = Claims::new(job(1, 1));
         claims.claim(owner(1), HostId(1), unit(9, vec![child(4, 2)]));
@@ -59,7 +59,7 @@ fn who_is_outvoted_lies_unless_it_was_given_something_wrong() {
         assert!(claims.settle(2));
         assert_eq!(claims.liars(|_| is_right), liars);
     }
-    // A checker was given verified results only; a limit is no lie.
+    // A checker was given verified results only; a limit is not a lie.
     let mut claims = Claims::new(job(1, 1));
     claims.answer(owner(1), HostId(1), end(6));
     claims.answer(owner(2), HostId(2), RunEnd::Limit("memory".to_owned()));

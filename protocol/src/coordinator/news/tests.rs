@@ -11,7 +11,7 @@ fn key_of(link: LinkId) -> PublicKey {
     PublicKey([link.0 as u8; 32])
 }
 
-/// What each of three hosts of a site is told about the others: the number of the link of the one that is told, and the key.
+/// What is reported to each of three hosts of a site about the others: the number of the receiver's link, and the key.
 fn keys() -> BTreeSet<(u64, PublicKey)> {
     let config = CoordinatorConfig {
         grid: GridId(1),
@@ -56,7 +56,7 @@ fn keys() -> BTreeSet<(u64, PublicKey)> {
 
 /// With these keys hosts know one another on direct links and through the relay.
 #[test]
-fn each_host_is_told_the_keys_of_those_that_it_knows() {
+fn each_host_is_sent_the_keys_of_those_that_it_knows() {
     let others = |viewer: u64| (1..=3).filter(move |host| *host != viewer);
     let expected = (1..=3).flat_map(|viewer| others(viewer).map(move |host| (viewer, key_of(LinkId(host)))));
     assert_eq!(keys(), expected.collect());

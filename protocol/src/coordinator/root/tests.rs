@@ -154,7 +154,7 @@ fn a_root_that_its_host_returns_is_counted() {
     }
 }
 
-/// Its link broke before it had said that it cannot go on.
+/// Its link broke before it had said that it cannot continue.
 #[test]
 fn a_root_that_its_host_comes_back_without_is_counted() {
     for (has_counted, given_back) in [(true, 1), (false, 0)] {
@@ -259,7 +259,7 @@ fn inputs_are_part_of_a_roots_identity() {
 
 /// The run was suspended while the host's link was slow, and its result, or the announcement of a large one, comes late.
 #[test]
-fn a_result_from_before_a_suspension_is_no_claim_and_no_misbehaviour() {
+fn a_result_from_before_a_suspension_is_neither_a_claim_nor_misbehaviour() {
     let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
     for is_large in [false, true] {
         for has_given_up_root in [false, true] {

@@ -37,7 +37,7 @@ impl Forecast {
         is_known.then(|| u64::try_from(self.sum_ns).unwrap_or(u64::MAX))
     }
 
-    /// The number of hosts that have told.
+    /// The number of hosts that have reported it.
     pub fn len(&self) -> usize {
         self.by_host.len()
     }

@@ -15,7 +15,7 @@ use crate::{BlobHash, JobKey, Random, UnitChild};
 use super::super::claims::{Answer, Claims, Draw, Owner};
 use super::{Caught, Validation};
 
-/// Shares of lies of which is told how probably they were found: one in so many.
+/// Units among which there is one lie, in the cases for which the probability that it was found is reported.
 const TOLD: [u32; 3] = [1, 10, 100];
 
 /// What an audit knows.
@@ -82,7 +82,7 @@ impl Audit {
 }
 
 impl Contribution {
-    /// How probable it is, in millionths, that one lie was found, if the owner lied about one unit in so many: about none of
+    /// How probable it is, in millionths, that one lie was found, if the owner lied about one unit in `one_in`: about none of
     /// those that are always checked, if it could, as it knows which these are.
     fn caught(&self, one_in: u32) -> u32 {
         let lies = self.units.div_ceil(one_in.into());
@@ -271,7 +271,7 @@ impl Validation {
         }
     }
 
-    // ---- what is told ----
+    // ---- what is reported ----
 
     /// The units that an owner has reported, without those after it was found to lie; none if it has reported none, or if the run is
     /// not audited.

@@ -1,4 +1,4 @@
-//! What is told of a run's checks: to people, and to the hosts that check.
+//! What is reported of a run's checks: to users, and to the hosts that check.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ fn a_host_with_nothing_to_hand_over_does_not_wait_long_for_a_coordinator_that_is
         assert!(commands.any(|command| command == Command::Left), "{has_run}");
     }
 }
-/// The wait of a host that was told to leave while no host fetches the parcels that it announced.
+/// The wait of a host that was asked to leave while no host fetches the parcels that it announced.
 #[test]
 fn a_host_that_leaves_waits_a_bounded_time_until_others_have_fetched_its_parcels() {
     for is_leave in [true, false] {
@@ -74,7 +74,7 @@ fn a_host_that_leaves_waits_a_bounded_time_until_others_have_fetched_its_parcels
         host.handle_notice(now, RUN, Notice::Drained);
         let is_goodbye = |transmit: &Transmit| *transmit == Transmit::ToCoordinator(ToCoordinator::Leaving);
         let goodbyes = |host: &mut Host| said(host).iter().filter(|said| is_goodbye(said)).count();
-        assert_eq!(goodbyes(&mut host), 0, "the replica is on its way");
+        assert_eq!(goodbyes(&mut host), 0, "the replica is in transit");
         host.handle_timeout(now + LEAVE_HAND_OVER_MAX - Duration::from_nanos(1));
         assert_eq!(goodbyes(&mut host), 0);
         host.handle_timeout(now + LEAVE_HAND_OVER_MAX);
@@ -171,7 +171,7 @@ fn a_host_that_pauses_sends_paused_before_leaving() {
     assert_eq!(last, [Transmit::ToCoordinator(ToCoordinator::Leaving), Transmit::ToCoordinator(paused)]);
 }
 
-/// What a host says of a stolen job that it has no room for, and of one when it cannot go on with the run.
+/// What a host says of a stolen job that it has no room for, and of one when it cannot continue with the run.
 #[test]
 fn a_thief_says_whether_it_had_begun_a_job_that_it_hands_back() {
     for (is_begun, is_unable) in [(false, false), (true, false), (false, true), (true, true)] {

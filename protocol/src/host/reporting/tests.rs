@@ -57,7 +57,7 @@ fn reports_keep_their_interval_unless_one_is_wanted_sooner() {
 fn a_report_that_may_have_been_lost_with_a_link_is_sent_again() {
     let mut reporting = Reporting::new(NOW);
     reporting.tell_again();
-    assert!(!reporting.has_news(), "nothing was told");
+    assert!(!reporting.has_news(), "nothing was reported");
     reporting.own_mut().jobs.reused = 4;
     reporting.report(NOW, RUN);
     reporting.tell_again();

@@ -30,7 +30,7 @@ impl Host {
         self.tell_peer(to, message);
     }
 
-    /// Asks for updates, unless the answer to the same question may be on its way. On fast links, an answer is overdue
+    /// Asks for updates, unless the answer to the same question may be in transit. On fast links, an answer is overdue
     /// after `least`.
     pub(super) fn ask_for_updates(&mut self, run: RunId, object: ObjectId, whom: HostId, least: Duration) {
         if self.repeats.is_due(self.latest, Receiver::Peer(whom), Repeated::Question(run, object), least) {
@@ -111,7 +111,7 @@ impl Host {
         self.end_answer(now, from, (run, object), versions.total());
         let is_due = self.is_answer_due(now, from, (run, object));
         match missing {
-            // If updates are on their way, they are the answer.
+            // If updates are in transit, they are the answer.
             Missing::Nothing if is_question && on_their_way.is_none() => {
                 self.tell_versions(run, object, from, false);
             }
@@ -196,7 +196,7 @@ impl Host {
         }
     }
 
-    /// Updates on their way between this host and a peer may be lost.
+    /// Updates in transit between this host and a peer may be lost.
     pub(in crate::host) fn compare_soon_with(&mut self, now: Time, run: RunId, peer: HostId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         for sharing in host_run.shared.objects.values_mut().filter(|sharing| sharing.sharers.contains(peer)) {

@@ -9,8 +9,8 @@ impl Host {
     /// Another host says that it has these updates, and they are all here: the parcels that it announced before it said so
     /// are not needed. The message may have been overtaken by announcements of later updates: those stay.
     ///
-    /// A replica does not tell which updates it has. `is_latest` says whether the host has never said that it has more: if
-    /// it has, a replica may be on its way because of these, and stays, too.
+    /// A replica does not show which updates it has. `is_latest` says whether the host has never said that it has more: if
+    /// it has, a replica may be in transit because of these, and stays, too.
     pub(super) fn decline_object(
         &mut self,
         now: Time,

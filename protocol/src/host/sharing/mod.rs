@@ -2,13 +2,13 @@
 //!
 //! The runtime has a view of each object that a job here uses, and changes it itself. The state machine has a replica:
 //! it appends the updates of the runtime as they arrive, and sends them to all hosts with a replica, at once, or within a
-//! millisecond if some have just been sent; it tells the runtime what comes from others (`showing`). Updates are sent
+//! millisecond if some have just been sent; it passes the runtime what comes from others (`showing`). Updates are sent
 //! again only if they are found missing, and large ones only if they are overdue. Each host compares its
 //! replica with those of others, soon after it has changed and less and less often while it does not change; the host that has more updates sends them. So it does not matter which host made an update
 //! that was lost, or whether that host is still connected.
 //!
 //! An object that no job here mentions any more is forgotten after a while, once all others with a replica have the
-//! updates made here; hosts that ask for it are told so. A host that was given up may only be asleep, and still have
+//! updates made here; hosts that ask for it are notified. A host that was given up may only be asleep, and still have
 //! its replica when it comes back: an object that was updated since then is kept for it, within a limit. Hosts name such
 //! hosts to one another, as the one that gave a host up may leave or crash itself.
 //!
@@ -201,7 +201,7 @@ impl Host {
 
     // ---- time ----
 
-    /// Whether the requested replica is on its way here.
+    /// Whether the requested replica is in transit here.
     fn is_replica_arriving(&self, run: RunId, object: ObjectId, sharing: &Sharing) -> bool {
         let from = sharing.fetch.as_ref().and_then(|fetch| fetch.from);
         from.is_some_and(|from| self.transfers.incoming.has(from, Contents::Replica { run, object }))

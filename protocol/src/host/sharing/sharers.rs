@@ -19,7 +19,7 @@ struct Shipped {
 /// Hosts that have a replica of one shared object, had one, or may have one.
 #[derive(Debug, Default)]
 pub struct Sharers {
-    /// Who else has a replica, and how many of this host's updates they are known to have.
+    /// Which other hosts have a replica, and how many of this host's updates they are known to have.
     known: BTreeMap<HostId, u64>,
     /// The most updates in all that they have said they have.
     totals: BTreeMap<HostId, u64>,
@@ -37,7 +37,7 @@ pub struct Sharers {
     /// Hosts that had a replica and were given up; some may come back.
     pub former: FormerSharers,
     /// This host came back under another id, and former sharers may have done so as well: none of them knows the
-    /// others, so whoever becomes known is asked.
+    /// others, so each host that becomes known is asked.
     asks_newcomers: bool,
     /// Hosts that have a replica and are none of this host's acquaintances, which they are to become.
     strangers: BTreeSet<HostId>,
@@ -72,7 +72,7 @@ impl Sharers {
         NamedSharers { known, former: self.former.named(now, random) }
     }
 
-    /// Some of those who have a replica.
+    /// Some of those that have a replica.
     pub fn some(&self, random: &mut Random, most: usize) -> Vec<HostId> {
         let skip = random.below(self.known.len().max(1));
         self.known.keys().cycle().skip(skip).take(most.min(self.known.len())).copied().collect()
@@ -194,7 +194,7 @@ impl Sharers {
         is_first
     }
 
-    /// A host has this number of this host's updates. If others are on their way to it, returns the number that it has once
+    /// A host has this number of this host's updates. If others are in transit to it, returns the number that it has once
     /// they have arrived, and whether some have arrived since it last said so.
     pub fn on_their_way(&mut self, to: HostId, has: u64) -> Option<(u64, bool)> {
         self.served.remove(&to);

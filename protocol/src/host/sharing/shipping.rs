@@ -158,7 +158,7 @@ impl Host {
         }
         self.meet(run, object, from);
         let Some(sharing) = self.sharing(run, object) else { return };
-        // While a replica is on its way here, nothing is lost: updates that it lacks will be sent when it is compared.
+        // While a replica is in transit to this host, nothing is lost: updates that it lacks will be sent when it is compared.
         let Some(replica) = &mut sharing.replica else { return };
         let received = replica.receive(writer, first, updates);
         if received.applied > 0 {
@@ -196,7 +196,7 @@ impl Host {
         }
     }
 
-    /// Whether the object is known here. If it is not, tells the sender.
+    /// Whether the object is known here. If it is not, notifies the sender.
     pub(super) fn knows(&mut self, from: HostId, run: RunId, object: ObjectId) -> bool {
         let is_known = self.runs.get(&run).is_some_and(|run| run.shared.contains(object));
         if !is_known {
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(has(&mut host, now + RECONCILE, 3), [3], "the last is overdue");
     }
 
-    /// While a replica is on its way to the peer, it drops updates, as it has nothing to which to add them.
+    /// While a replica is in transit to the peer, it drops updates, as it has nothing to which to add them.
     #[test]
     fn large_updates_that_were_made_after_a_replica_was_sent_are_sent_again_when_it_has_arrived() {
         let mut host = sharing();
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(makes(&mut host, NOW, 40_000), [0]);
         assert_eq!(has(&mut host, NOW + SHARED_COMPARE_MIN, 0), [0]);
         assert_eq!(makes(&mut host, NOW + SHARED_COMPARE_MIN, 40_000), [1]);
-        assert!(has(&mut host, NOW + 2 * SHARED_COMPARE_MIN, 1).is_empty(), "this is on its way");
+        assert!(has(&mut host, NOW + 2 * SHARED_COMPARE_MIN, 1).is_empty(), "this is in transit");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::shared::{Change, NewBase, ObjectId, Replica, Shown};
 use crate::{RunId, Time};
 
 impl Sharing {
-    /// The change that the runtime is to be told, if it has a place for the object and there is a replica.
+    /// The change to be passed to the runtime, if it has a place for the object and there is a replica.
     fn shown(&mut self, tell: impl FnOnce(&mut Shown, &Replica) -> Change) -> Option<(u64, Change)> {
         let (shown, replica) = (self.shown.as_mut()?, self.replica.as_ref()?);
         Some((shown.place(), tell(shown, replica)))
@@ -26,7 +26,7 @@ impl Host {
         self.show(run, object, Shown::whole);
     }
 
-    /// The replica has got updates of other hosts, or the runtime is to be told that its own have arrived.
+    /// The replica has got updates of other hosts, or the runtime is to be notified that its own have arrived.
     pub(super) fn show_more(&mut self, run: RunId, object: ObjectId) {
         self.show(run, object, Shown::more);
     }
@@ -69,7 +69,7 @@ mod tests {
         Change::More { updates: updates.iter().copied().map(update).collect(), own }
     }
 
-    /// What the runtime has been told since, each with the number of its place.
+    /// What the runtime has been sent since, each with the number of its place.
     fn told(host: &mut Host) -> Vec<(u64, Change)> {
         let commands = std::iter::from_fn(|| host.poll_command());
         commands

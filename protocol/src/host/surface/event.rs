@@ -60,7 +60,7 @@ pub enum Event {
     Misbehaved(HostId, Misbehaviour),
 }
 
-/// How a peer broke the protocol. The peer is told and cut off.
+/// How a peer broke the protocol. The peer is notified and cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Misbehaviour {
     /// It answered a steal that was never made.

@@ -79,7 +79,7 @@ impl Arriving {
         self.due
     }
 
-    /// The bytes on their way are known to be lost: they are asked for again at once.
+    /// The bytes in transit are known to be lost: they are asked for again at once.
     pub fn nudge(&mut self, now: Time) {
         self.due = now;
     }
@@ -169,7 +169,7 @@ impl Arriving {
         self.patience = (took * 4).clamp(PARCEL_PATIENCE_MIN, PARCEL_PATIENCE_MAX);
     }
 
-    /// Returns a range of more bytes to ask for, if those on their way are running out.
+    /// Returns a range of more bytes to ask for, if those in transit are running out.
     pub fn next_credit(&mut self, now: Time) -> Option<(u64, u64)> {
         let here = self.bytes.len();
         let left = self.granted.saturating_sub(here);

@@ -324,7 +324,7 @@ impl<P: Place> Exchange<P> {
         &self.lookups
     }
 
-    /// The same, to be told more.
+    /// The same, to be notified.
     pub fn lookups_mut(&mut self) -> &mut Lookups {
         &mut self.lookups
     }

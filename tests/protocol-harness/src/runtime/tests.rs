@@ -77,7 +77,7 @@ fn a_thief_of_short_jobs_gets_the_newest_as_well_and_half_of_them_stay() {
     };
     assert_eq!(lent(&mut exchange, 1), [(1, 1), (1, 5)]);
     assert_eq!(lent(&mut exchange, 9), [(1, 2), (1, 4), (1, 3)]);
-    assert_eq!(lent(&mut exchange, 9), [(2, 6)], "the other is no sibling, and is redone");
+    assert_eq!(lent(&mut exchange, 9), [(2, 6)], "the other is not a sibling, and is redone");
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl Sum {
         DEVIATIONS * (runs * share * (1.0 - share)).sqrt()
     }
 
-    /// Whether as many roots are wrong as the policy says, but for chance.
+    /// Whether as many roots are wrong as the policy says, except for chance.
     pub fn is_as_expected(&self) -> bool {
         (self.wrong as f64 - self.expected).abs() <= self.band()
     }

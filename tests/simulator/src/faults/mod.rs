@@ -94,7 +94,7 @@ impl World {
         index
     }
 
-    /// Tells a host to leave.
+    /// Asks a host to leave.
     pub fn leave(&mut self, process: ProcessIndex) {
         if self.is_up(process) {
             self.sometimes.hit("a host left");

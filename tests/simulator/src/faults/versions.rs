@@ -1,4 +1,4 @@
-//! Hosts of another version of the protocol: they are told so, try again, and do no harm. Strangers only dial;
+//! Hosts of another version of the protocol: they are refused, try again, and do no harm. Strangers only dial;
 //! neighbours are ordinary hosts of the version before or after, and are updated after a while.
 
 use serde::Serialize;

@@ -152,7 +152,7 @@ impl Portion {
                     self.tasks.interrupt(workers);
                 }
                 Child::Away(number) => self.give_up(number),
-                Child::InPlace => unreachable!("a call in place returns before its parent goes on"),
+                Child::InPlace => unreachable!("a call in place returns before its parent continues"),
             }
             self.tasks.set(place, Child::Aborted);
         }
@@ -190,7 +190,7 @@ impl Portion {
                 }
             }
             Child::InPlace | Child::Aborted => {
-                unreachable!("a call in place returns, and a decided one goes on, before its parent syncs")
+                unreachable!("a call in place returns, and a decided one continues, before its parent syncs")
             }
             Child::Local(_) | Child::Away(_) => {
                 task.doing = Doing::Waiting(place);

@@ -1,4 +1,4 @@
-//! A portion's tasks, and which of them can go on.
+//! A portion's tasks, and which of them can continue.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -69,7 +69,7 @@ impl Tasks {
         Some(task)
     }
 
-    // ---- tasks that can go on ----
+    // ---- tasks that can continue ----
 
     /// A task has come from the machine.
     pub fn receive(&mut self, id: TaskId) {

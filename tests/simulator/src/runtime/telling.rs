@@ -9,10 +9,10 @@ use super::{Runtime, Worker};
 /// Minimum interval between reports of counts.
 const COUNTS_EVERY_NS: u64 = 400_000_000;
 
-/// What was told of a portion.
+/// What was reported of a portion.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// Whether it was told that all guests are suspended.
+    /// Whether it was reported that all guests are suspended.
     is_drained: bool,
     /// The number of idle workers known to the machine.
     idle: usize,
@@ -21,7 +21,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// The machine expects a worker to take a job, and none will: it is told again how many are idle.
+    /// The machine expects a worker to take a job, and none will: it is notified again how many are idle.
     pub fn forget_idle(&mut self) {
         self.idle = usize::MAX;
     }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 const QUEENS: (&str, &str, &str) = ("nqueens", "14", "365596\n");
 const HONEST: [(&str, &str); 3] = [("ada", "here"), ("bob", "here"), ("cyd", "there")];
 const LIAR: (&str, &str) = ("eve", "there");
-/// Runs until one has a lie in it: it depends on who steals what. In an audit, a host that lies is often barred as a checker,
-/// before it has computed anything of the run itself.
+/// Runs until one has a lie in it: it depends on which host steals what. In an audit, a host that lies is often barred as a
+/// checker, before it has computed anything of the run itself.
 const RUNS_MAX: usize = 40;
 
 /// A grid with a host that lies about one job in `one_in`.

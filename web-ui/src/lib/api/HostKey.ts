@@ -1,6 +1,6 @@
 // Made from the types of the API; see api/src.
 /**
- * A host's key: who it is, whatever its name, its address and its id are.
+ * A host's key: its identity, whatever its name, its address and its id are.
  */
 export type HostKey = { 
 /**

@@ -45,15 +45,15 @@ const TOPICS_MAX = 8;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 5000;
 const GAPS_IN_A_ROW_MAX = 5;
-/** The coordinator says that it is alive more often; a socket that is silent for so long is dead. */
+/** The coordinator says that it is alive more often; a socket that is silent for this long is dead. */
 const SILENCE_MS_MAX = 30_000;
 
 export class Feed {
-  /** Told when the connection changes. */
+  /** Called when the connection changes. */
   onconnection: (connection: Connection) => void = () => {};
-  /** Told when something has come. */
+  /** Called when something has come. */
   ondata: (at: number) => void = () => {};
-  /** Told of what is wrong with what came, in a sentence. */
+  /** Called with what is wrong with what came, in a sentence. */
   ontrouble: (text: string) => void = () => {};
 
   #world: World;
@@ -183,7 +183,7 @@ export class Feed {
         this.#isWatched = false;
       } else if (this.#world.now() - this.#heardAt > SILENCE_MS_MAX) {
         this.#isWatched = false;
-        // The end of a dead socket may be told late: it is an end now.
+        // The end of a dead socket may be reported late: it is an end now.
         socket.onclose?.({} as CloseEvent);
         socket.close();
       } else {

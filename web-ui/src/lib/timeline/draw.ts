@@ -18,7 +18,7 @@ export function draw(
   window: Window,
   /** Where the axis has its marks. */
   marksPx: number[],
-  /** Who came and went, and what was lost. */
+  /** Hosts that came and went, and what was lost. */
   events: Placed[],
   chosen: Chosen | null,
   /** Pixels of the screen in one of the page. */
@@ -93,7 +93,7 @@ export function draw(
   }
 }
 
-/** Adds a box, or makes the last one longer, if this one goes on where it ends. */
+/** Adds a box, or makes the last one longer, if this one begins where it ends. */
 function extend(boxes: number[], x: number, y: number, width: number, height: number): void {
   const last = boxes.length - 4;
   const goesOn =

@@ -5,7 +5,7 @@ import { ACTIVITIES, type Activity } from '../palette.ts';
 import type { IdleSpan, TimelineRow, TimelineValue } from '../types.ts';
 
 export const ROW_PX = 18;
-/** So much of a row is empty, above it. */
+/** The empty part of a row, above it. */
 export const ROW_GAP_PX = 3;
 const SPAN_MS_MIN = 500;
 
@@ -18,7 +18,7 @@ export function sorted(rows: TimelineRow[]): TimelineRow[] {
 /** Hosts report at different moments: what a worker did is known at most this much later than what another did. */
 const LATE_MS_MAX = 2000;
 
-/** Where the last bucket ends. While the run goes on, the last one of which all workers that still report have told. */
+/** Where the last bucket ends. While the run is under way, the last one that all workers that still report have reported. */
 export function endMs(value: TimelineValue, isOver: boolean): number {
   const ends = value.rows.map((row) => row.work.findLastIndex((share) => share !== null) + 1);
   const newest = Math.max(0, ...value.rows.map((row) => row.work.length));
@@ -149,7 +149,7 @@ const REASONS = {
   idle: 'not known',
 };
 
-/** Why this host's worker did not work at this time: what is told of it, or else what it did instead. */
+/** Why this host's worker did not work at this time: what is reported of it, or else what it did instead. */
 export function idleWhy(spans: IdleSpan[], host: string, ms: number, what: Shares): string | null {
   if (1 - what.work < EXPLAINED_MIN) return null;
   const told = spans.findLast((span) => (span.host ?? host) === host && span.from_ms <= ms && ms <= (span.to_ms ?? Infinity));

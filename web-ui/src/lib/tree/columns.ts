@@ -46,13 +46,13 @@ export class Tree {
   known = 0;
   counts = new Uint32Array(STATES.length);
   redone = 0;
-  /** The newest time that is told of. */
+  /** The newest time that was reported. */
   newestMs = 0;
   /** Whether all parts of the snapshot have come. */
   isWhole = false;
   /** Counts changes of any kind. */
   version = 0;
-  /** Counts changes of who is below whom. */
+  /** Counts changes of which job is below which. */
   shape = 0;
 
   /** Takes over what a frame says; `seq` 0 begins anew. */

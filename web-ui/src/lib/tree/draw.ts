@@ -19,7 +19,7 @@ export interface Drawn {
   merged: number;
 }
 
-/** What a job's colour tells; its pattern tells its state in any case. */
+/** What a job's colour shows; its pattern shows its state in any case. */
 export type Colouring = 'state' | 'host';
 
 export interface Marks {

@@ -1,4 +1,4 @@
-/** The jobs around a chosen one, above it, beside it and below it: which are shown, where, and who took them from whom. */
+/** The jobs around a chosen one, above it, beside it and below it: which are shown, where, and which hosts stole them. */
 
 import { NOBODY, type Tree } from './columns.ts';
 import type { Layout } from './layout.ts';
@@ -23,7 +23,7 @@ export interface Neighbourhood {
   /** How many siblings there are, the chosen job not counted. */
   siblings: { shown: number; count: number };
   children: { shown: number; count: number };
-  /** Of all children and of the chosen job itself: who took how many from whom, most first. */
+  /** Of all children and of the chosen job itself: which host took how many from which, most first. */
   steals: { thief: string; victim: string; count: number }[];
 }
 

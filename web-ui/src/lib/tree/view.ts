@@ -73,7 +73,7 @@ export class View {
     return this.left === 0 && this.right === 1 ? null : `${digits(this.left)}-${digits(this.right)}`;
   }
 
-  /** What is no part of a frame changes nothing. */
+  /** What is not part of a frame changes nothing. */
   set part(part: string | null) {
     const [, left, right] = (part ?? '0-1').match(/^([\d.]+(?:e-\d+)?)-([\d.]+(?:e-\d+)?)$/) ?? [];
     // The narrowest view may be a trace narrower, once it is written.

@@ -81,6 +81,6 @@ fn a_page_that_received_changes_has_what_a_new_page_receives() {
     for page in [&always, &sometimes, &seldom] {
         assert!(page.records == newcomer.records);
     }
-    let table: TreeTable = feed.table.clone().expect("it was told");
+    let table: TreeTable = feed.table.clone().expect("it was reported");
     assert_eq!((table.shown, table.total), (ROOM as u64, 300 * 20));
 }

@@ -18,7 +18,7 @@ fn run_with(parts: &[Vec<Totals>], sampled: Sampled) -> Evidence {
 
 /// Such a run was not slowed down, or had too little parallelism, and had fewer workers than its chart shows.
 #[test]
-fn the_coordinators_absence_is_no_time_without_jobs() {
+fn the_coordinators_absence_is_not_time_without_jobs() {
     let (busy, nothing) = (|count| part(count, 2.0, 2.0, 0.0, 0.0), |count| part(count, 0.0, 0.0, 0.0, 0.0));
     let sampled = Sampled {
         workers: vec![(0.0, 3.0, 2.0), (8.0, 33.0, 2.0)],
@@ -42,7 +42,7 @@ fn the_coordinators_absence_is_no_time_without_jobs() {
 }
 
 #[test]
-fn waiting_for_a_host_that_does_not_answer_is_no_lack_of_jobs() {
+fn waiting_for_a_host_that_does_not_answer_is_not_a_lack_of_jobs() {
     let busy = |count| part(count, 2.0, 1.9, 0.1, 0.0);
     let parts = [busy(20), part(20, 1.0, 0.0, 0.8, 0.2), busy(20)];
     let workers = vec![(0.0, 15.0, 2.0)];

@@ -33,7 +33,7 @@ fn a_run_alone_gets_all_turns_and_others_take_turns_one_by_one() {
     let now = Instant::now();
     let mut pool = pool(1, 3, now);
     assert_eq!(pool.wait(1, 1, now), [lend(1)]);
-    assert_eq!(given(pool.wait(2, 1, now)), [recall(1)], "who comes anew does not wait");
+    assert_eq!(given(pool.wait(2, 1, now)), [recall(1)], "a process that comes anew does not wait");
     assert_eq!(pool.wait(3, 1, now), [], "there is one turn");
     assert_eq!(pool.next_look(), None, "until it is given back, time changes nothing");
     assert_eq!(pool.give_back(1, 1, now), Some(vec![lend(2)]));
@@ -76,7 +76,7 @@ fn processes_are_notified_when_others_wait() {
 }
 
 #[test]
-fn others_get_the_turns_of_a_process_that_was_told_to_stop_at_once() {
+fn others_get_the_turns_of_a_process_that_was_asked_to_stop_at_once() {
     let now = Instant::now();
     let mut pool = pool(2, 2, now);
     pool.wait(1, 2, now);

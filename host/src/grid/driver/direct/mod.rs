@@ -20,7 +20,7 @@ use strangers::Proofs;
 
 /// The driver's side of the links to other hosts.
 pub struct Direct {
-    /// The address at which other hosts reach this one, as they are told.
+    /// The address at which other hosts reach this one, as it is reported to them.
     reported: Option<String>,
     /// How this host reaches the addresses of others.
     way: Way,
@@ -77,7 +77,7 @@ impl Direct {
         }
     }
 
-    /// The address at which other hosts reach this one, as they are told.
+    /// The address at which other hosts reach this one, as it is reported to them.
     pub fn reported(&self) -> Option<&str> {
         self.reported.as_deref()
     }

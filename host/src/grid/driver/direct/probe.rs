@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(idle.look(at(5000), 0, 0).ping, Some(1));
         assert!(!idle.is_confirmed(at(5200), 0) && idle.is_confirmed(at(5300), 0));
         assert_eq!(idle.look(at(5310), 1, 0).change, Some(Change::Healed));
-        assert!(!idle.suspect(at(5400)), "it has just proven itself: what was relayed was on its way");
+        assert!(!idle.suspect(at(5400)), "it has just proven itself: what was relayed was in transit");
 
         let mut waits = written(100);
         assert!(waits.suspect(at(1500)));

@@ -11,7 +11,7 @@ fn next_checker(grid: &Grid, links: &[LinkId]) -> LinkId {
     links.iter().copied().find(is_new).expect("another is asked")
 }
 
-/// The last one that could be asked leaves: nobody looked at the run any more, which went on without end.
+/// The last one that could be asked leaves: nobody looked at the run any more, which continued without end.
 #[test]
 fn a_dispute_in_which_no_other_owner_can_be_asked_is_settled_by_the_majority() {
     let (mut grid, links) = grid_of(Trust::Audit(1_000_000), &[1, 2, 3, 4]);

@@ -178,7 +178,7 @@ fn third_of_owner_3(validation: &mut Validation, third: Unit, root: Unit) {
 }
 
 #[test]
-fn a_lie_that_was_not_drawn_passes_and_those_who_were_given_it_are_not_to_blame() {
+fn a_lie_that_was_not_drawn_passes_and_those_that_were_given_it_are_not_to_blame() {
     let mut validation = audit(LEAST);
     let third = Unit { outcome: Some(outcome(66)), ..unit(3, 1, 66, &[]) };
     third_of_owner_3(&mut validation, third, unit(ROOT, 0, 77, &[(3, 66), (21, 21), (22, 22)]));

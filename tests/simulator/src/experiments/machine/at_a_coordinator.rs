@@ -215,7 +215,7 @@ fn restart(grid: &mut Grid) {
     grid.pass("timeout: after a restart", limits::RESTART_GRACE.as_nanos() as u64);
     grid.recover();
     grid.pass("timeout: after a restart", S / 2);
-    // Kept until the end: freeing so much is not the machine's work, and slows the allocator afterwards.
+    // Kept until the end: freeing that much is not the machine's work, and slows the allocator afterwards.
     grid.restarted = Some(std::mem::replace(&mut grid.machine, before));
 }
 

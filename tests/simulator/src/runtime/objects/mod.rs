@@ -147,7 +147,7 @@ impl Objects {
         Some(place)
     }
 
-    /// The machine tells a change of an object, if its place is still this one. Returns a base that a guest then makes.
+    /// The machine reports a change of an object, if its place is still this one. Returns a base that a guest then makes.
     pub fn change(
         &mut self,
         (creation, place): (ObjectId, u64),

@@ -13,7 +13,7 @@ const FOLDED: usize = 8;
 /// Word that pads a large base.
 const PADDING: u64 = 0x9add_1e60;
 
-/// Those who make updates: the guests of a host that have an object, from one time that it gets a place or is replaced
+/// Those that make updates: the guests of a host that have an object, from one time that it gets a place or is replaced
 /// there to the next, by a number that no others have.
 pub type Maker = (HostId, u64);
 
@@ -27,7 +27,7 @@ pub struct Object {
     view: Option<View>,
     place: u64,
     value: Value,
-    /// Those who make updates here at present, and how many they have made.
+    /// Those that make updates here at present, and how many they have made.
     maker: Maker,
     made: u64,
     /// Minimum bytes of a base.
@@ -101,7 +101,7 @@ impl Object {
         (self.maker, self.made) = (maker, 0);
     }
 
-    /// The machine tells a change.
+    /// The machine reports a change.
     pub fn change(&mut self, change: Change) {
         View::change(&mut self.view, change);
     }
