@@ -1,12 +1,14 @@
 //! A host's state machine.
 //!
-//! `stealing` chooses victims and serves thieves; `loans` follows lent and held jobs until their results have arrived,
-//! and `reconciling` detects messages that were lost in transit; `recovery` acts when a host is gone; `records` is this
-//! host's part of the result table; `sharing` keeps the replicas of shared objects equal; `departure` is leaving,
-//! pausing and suspending; `ended` keeps the last counts of runs that were dropped; `membership` is the link to the
-//! coordinator and the list of other hosts; `parcels` carries messages that are too large for one frame; `repeats`
-//! decides when an unanswered message is sent again; `cutting_off` rejects peers that break the protocol. `inputs` has
-//! the functions that a driver calls with events, `outputs` those with which it takes messages and commands.
+//! `stealing` chooses victims, `ahead` asks for the next job while short ones still run, and `serving` serves
+//! thieves; `loans` follows lent and held jobs until their results have arrived, and `reconciling` detects messages
+//! that were lost in transit; `recovery` acts when a host is gone, and `crashed` when the runtime of a run is;
+//! `parting` is how hosts part, and whether jobs are lost by that; `records` is this host's part of the result table;
+//! `sharing` keeps the replicas of shared objects equal; `departure` is leaving, pausing and suspending; `ended`
+//! keeps the last counts of runs that were dropped; `membership` is the link to the coordinator and the list of other
+//! hosts; `parcels` carries messages that are too large for one frame; `repeats` decides when an unanswered message
+//! is sent again; `cutting_off` rejects peers that break the protocol. `inputs` has the functions that a driver calls
+//! with events, `outputs` those with which it takes messages and commands.
 //!
 //! `standing` is this host's identity at the coordinator; `peers` and `cut_off` are the hosts that it knows or ignores;
 //! `transfers` are parcels under way, `last_numbers` what outlives runs.
