@@ -9,10 +9,11 @@ use crate::module::Image;
 
 /// The image, in one of its states.
 #[derive(Default)]
-pub struct Prepared(Arc<Shared>);
+pub struct Prepared(Arc<ImageSlot>);
 
+/// Where the image will be, and how instances that wait for it learn of a change.
 #[derive(Default)]
-struct Shared {
+struct ImageSlot {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -38,7 +39,7 @@ pub enum Beginning {
 }
 
 /// The image is being made. If this is dropped before there is a result, another instance makes it.
-pub struct Making(Arc<Shared>);
+pub struct Making(Arc<ImageSlot>);
 
 impl Prepared {
     /// What a new instance does; `None` while another makes the image.
