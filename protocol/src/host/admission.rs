@@ -87,9 +87,9 @@ fn a_host_that_holds_the_maximum_of_jobs_hands_back_further_ones_and_asks_for_no
         said(&mut host);
         let host_run = host.runs.get_mut(&RUN).expect("it takes part");
         for number in 0..held as u64 {
-            let token = HeldId(1 << 40 | number);
-            hold_orphan(host_run, token, job(2));
-            host_run.held.begin(token).expect("it holds it");
+            let id = HeldId(1 << 40 | number);
+            hold_orphan(host_run, id, job(2));
+            host_run.held.begin(id).expect("it holds it");
         }
         assert_eq!(host_run.held.len(), held);
         host.handle_from_peer(NOW, PEER, job_with(0));

@@ -59,9 +59,9 @@ pub fn unresolved(spec: JobSpec, wanted_from: Option<HostId>) -> Unresolved {
 }
 
 /// Makes a host hold a job without owners.
-pub fn hold_orphan(host_run: &mut HostRun, token: HeldId, spec: JobSpec) {
+pub fn hold_orphan(host_run: &mut HostRun, id: HeldId, spec: JobSpec) {
     let owner = Owner::Here(RuntimeJobId(0));
-    host_run.held.hold(token, Held::new(NOW, spec, owner));
+    host_run.held.hold(id, Held::new(NOW, spec, owner));
     host_run.held.remove_owner(owner);
 }
 

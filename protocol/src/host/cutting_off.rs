@@ -29,15 +29,15 @@ impl Host {
 
     /// A held job is not the one that its key names, and will not be run: its result would be recorded, and used, as that
     /// of the other. Nobody else can be waiting for it in good faith.
-    pub(super) fn on_misnamed(&mut self, now: Time, run: RunId, token: HeldId) {
+    pub(super) fn on_misnamed(&mut self, now: Time, run: RunId, id: HeldId) {
         let threads = self.config.report.threads as usize;
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let Some(held) = host_run.held.get(token) else { return };
+        let Some(held) = host_run.held.get(id) else { return };
         let lender = held.lender();
         if held.keeps_worker() {
             host_run.thief.free_worker(threads);
         }
-        self.hand_back_one(now, run, token);
+        self.hand_back_one(now, run, id);
         if let Some(lender) = lender {
             self.cut_off(now, lender, Misbehaviour::OtherKey.to_string());
         }

@@ -307,9 +307,9 @@ impl Host {
     /// Gives all held jobs back to their owners; the runtime is gone.
     pub(super) fn hand_back(&mut self, run: RunId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let tokens: Vec<HeldId> = host_run.held.tokens().collect();
-        for token in tokens {
-            let held = self.runs.get_mut(&run).and_then(|run| run.held.forget(token));
+        let ids: Vec<HeldId> = host_run.held.tokens().collect();
+        for id in ids {
+            let held = self.runs.get_mut(&run).and_then(|run| run.held.forget(id));
             if let Some(held) = held {
                 let begun = held.is_begun();
                 self.tell_returned(run, held.into_owners().0, begun);
@@ -319,8 +319,8 @@ impl Host {
 
     /// The runtime has no room for a held job, which is given back to its owners. An owner may also be this host
     /// itself: for a job that it lost with another host and then found among those that it holds.
-    pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, token: HeldId) {
-        let Some(held) = self.runs.get_mut(&run).and_then(|run| run.held.forget(token)) else { return };
+    pub(super) fn hand_back_one(&mut self, now: Time, run: RunId, id: HeldId) {
+        let Some(held) = self.runs.get_mut(&run).and_then(|run| run.held.forget(id)) else { return };
         let begun = held.is_begun();
         if !begun {
             self.end_asking_ahead(run);

@@ -293,7 +293,7 @@ fn results_that_a_host_never_confirms_leave_room_for_jobs_of_others() {
         lend(&mut host, number, 1 + number, spec);
         let held = &host.runs[&RUN].held;
         let begun: Vec<_> =
-            held.iter().filter(|(_, held)| held.finished().is_none()).map(|(token, _)| token).collect();
+            held.iter().filter(|(_, held)| held.finished().is_none()).map(|(id, _)| id).collect();
         taken += begun.len();
         for held in begun {
             let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };

@@ -123,15 +123,15 @@ impl Host {
                 host_run.stage = Stage::Ready;
                 host_run.thief.rest_until(false, now);
                 let is_more_to_tell = !host_run.outbox.is_empty();
-                let tokens: Vec<HeldId> = host_run.held.tokens().collect();
+                let ids: Vec<HeldId> = host_run.held.tokens().collect();
                 self.unpolled.event(Event::RunStarted(run));
                 self.tell_coordinator(ToCoordinator::Ready { run });
                 // The entries that a former process saved.
                 if is_more_to_tell {
                     self.flush(now, run);
                 }
-                for token in tokens {
-                    self.inject(run, token);
+                for id in ids {
+                    self.inject(run, id);
                 }
                 self.seek(now, run);
             }

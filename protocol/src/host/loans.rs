@@ -16,24 +16,24 @@ use super::{Event, Host, Misbehaviour, Receiver, Repeated, RunCommand};
 
 impl Host {
     /// Gives a held job to the runtime once that can run it.
-    pub(super) fn inject(&mut self, run: RunId, token: HeldId) {
+    pub(super) fn inject(&mut self, run: RunId, id: HeldId) {
         let Some(host_run) = self.runs.get(&run) else { return };
         if host_run.stage == Stage::Ready
-            && let Some(held) = host_run.held.get(token)
+            && let Some(held) = host_run.held.get(id)
             && held.finished().is_none()
         {
             let (spec, was_begun) = (held.spec().clone(), held.was_begun());
-            self.unpolled.command(RunCommand::Inject { held: token, spec, was_begun }.of(run));
+            self.unpolled.command(RunCommand::Inject { held: id, spec, was_begun }.of(run));
         }
     }
 
     // ---- results ----
 
     /// A held job has ended in the runtime.
-    pub(super) fn on_finished(&mut self, now: Time, run: RunId, token: HeldId, finished: Finished) {
+    pub(super) fn on_finished(&mut self, now: Time, run: RunId, id: HeldId, finished: Finished) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         let may_record = host_run.may_record(&finished);
-        let Some(held) = host_run.held.get_mut(token) else { return };
+        let Some(held) = host_run.held.get_mut(id) else { return };
         let (spec, was_begun, is_orphan) = (held.spec().clone(), held.was_begun(), held.is_orphan());
         let what = match finished.outcome {
             Outcome::Done(_) => NoteKind::Done { work_ns: finished.work_ns },
@@ -44,8 +44,8 @@ impl Host {
         if held.lender().is_some() {
             host_run.thief.ahead.note_work(Duration::from_nanos(finished.work_ns));
         }
-        host_run.held.finish(token, finished);
-        self.report_unit(run, token);
+        host_run.held.finish(id, finished);
+        self.report_unit(run, id);
         self.note_ended(run, (&spec, was_begun), what);
         // A result that is sent over the network is also put into the table, so that it survives if its owner does not
         // receive it (2005 result table, section 3.1).
@@ -55,21 +55,21 @@ impl Host {
         if is_orphan {
             if let Some(host_run) = self.runs.get_mut(&run) {
                 host_run.reporting.own_mut().orphans_saved += 1;
-                host_run.held.forget(token);
+                host_run.held.forget(id);
             }
             self.flush(now, run);
             return;
         }
-        self.report_ended(now, run, token);
-        self.deliver(run, token);
+        self.report_ended(now, run, id);
+        self.deliver(run, id);
     }
 
     /// Sends counts before a job's result: at once if it is the root's, otherwise soon.
-    fn report_ended(&mut self, now: Time, run: RunId, token: HeldId) {
+    fn report_ended(&mut self, now: Time, run: RunId, id: HeldId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         let is_root = host_run
             .held
-            .get(token)
+            .get(id)
             .is_some_and(|held| held.owners().iter().any(|owner| matches!(owner, Owner::Coordinator(_))));
         if is_root {
             self.send_log(run);
@@ -80,21 +80,21 @@ impl Host {
     /// Holds a job that has its result before it is begun, and delivers the result.
     pub(super) fn hold_and_deliver(&mut self, run: RunId, held: Held) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let token = host_run.numbers.new_held();
-        host_run.held.hold(token, held);
-        self.deliver(run, token);
+        let id = host_run.numbers.new_held();
+        host_run.held.hold(id, held);
+        self.deliver(run, id);
     }
 
     /// Sends a held job's result to all its owners, except those to which it was sent and whose answer is not overdue.
-    pub(super) fn deliver(&mut self, run: RunId, token: HeldId) {
+    pub(super) fn deliver(&mut self, run: RunId, id: HeldId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let Some(held) = host_run.held.get(token).filter(|held| held.finished().is_some()) else { return };
+        let Some(held) = host_run.held.get(id).filter(|held| held.finished().is_some()) else { return };
         for owner in held.owners().to_vec() {
             let is_due = self.is_result_due(run, owner);
             if !is_due || self.is_result_under_way(run, owner) {
                 continue;
             }
-            let held = self.runs.get(&run).and_then(|run| run.held.get(token));
+            let held = self.runs.get(&run).and_then(|run| run.held.get(id));
             let Some(finished) = held.and_then(|held| held.finished().cloned()) else { return };
             let bytes = finished.outcome.bytes().len();
             match owner {
@@ -107,7 +107,7 @@ impl Host {
                 Owner::Here(number) => {
                     let Some(host_run) = self.runs.get_mut(&run) else { return };
                     host_run.reporting.count_saved(&finished);
-                    let Some(spec) = host_run.held.get(token).map(|held| held.spec().clone()) else { return };
+                    let Some(spec) = host_run.held.get(id).map(|held| held.spec().clone()) else { return };
                     // The job was adopted and the tree knows that it is done: the result does not count as one from the
                     // table.
                     self.complete(run, (number, &spec), finished, true);
@@ -122,17 +122,17 @@ impl Host {
     pub(super) fn settle_owner(&mut self, run: RunId, owner: Owner) {
         self.end_result(run, owner);
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let Some(token) = host_run.held.remove_owner(owner) else { return };
-        if host_run.held.get(token).is_some_and(|held| held.is_orphan() && held.finished().is_some()) {
-            host_run.held.forget(token);
+        let Some(id) = host_run.held.remove_owner(owner) else { return };
+        if host_run.held.get(id).is_some_and(|held| held.is_orphan() && held.finished().is_some()) {
+            host_run.held.forget(id);
         }
     }
 
     pub(super) fn on_received(&mut self, from: HostId, run: RunId, number: LoanId) {
         let owner = Owner::Host(from, number);
         let Some(host_run) = self.runs.get(&run) else { return };
-        let token = host_run.held.of_owner(owner);
-        let Some(held) = token.and_then(|token| host_run.held.get(token)) else { return };
+        let id = host_run.held.of_owner(owner);
+        let Some(held) = id.and_then(|id| host_run.held.get(id)) else { return };
         if held.finished().is_some() {
             self.repeats.answered(self.latest, Receiver::Peer(from), Repeated::Result(run, number));
             self.settle_owner(run, owner);
@@ -194,9 +194,9 @@ impl Host {
     /// search.
     pub(super) fn on_orphaned(&mut self, now: Time, from: HostId, run: RunId, number: LoanId) {
         let owner = Owner::Host(from, number);
-        let token = self.runs.get(&run).and_then(|run| run.held.of_owner(owner));
-        if let Some(token) = token {
-            self.orphan(now, run, owner, token);
+        let id = self.runs.get(&run).and_then(|run| run.held.of_owner(owner));
+        if let Some(id) = id {
+            self.orphan(now, run, owner, id);
             self.flush(now, run);
         }
     }
@@ -211,23 +211,23 @@ impl Host {
     pub(super) fn give_up_owner(&mut self, run: RunId, owner: Owner) {
         self.end_result(run, owner);
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        let Some(token) = host_run.held.remove_owner(owner) else { return };
-        if host_run.held.get(token).is_some_and(Held::is_orphan) {
-            self.abort_held(run, token);
+        let Some(id) = host_run.held.remove_owner(owner) else { return };
+        if host_run.held.get(id).is_some_and(Held::is_orphan) {
+            self.abort_held(run, id);
         }
     }
 
-    pub(super) fn abort_held(&mut self, run: RunId, token: HeldId) {
+    pub(super) fn abort_held(&mut self, run: RunId, id: HeldId) {
         let threads = self.config.report.threads as usize;
         let Some(host_run) = self.runs.get_mut(&run) else { return };
-        if let Some(held) = host_run.held.forget(token)
+        if let Some(held) = host_run.held.forget(id)
             && held.finished().is_none()
         {
             if held.keeps_worker() {
                 host_run.thief.free_worker(threads);
             }
             self.note_ended(run, (held.spec(), held.was_begun()), NoteKind::Aborted);
-            self.unpolled.command(RunCommand::Abort { held: token }.of(run));
+            self.unpolled.command(RunCommand::Abort { held: id }.of(run));
         }
     }
 
@@ -267,12 +267,12 @@ impl Host {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         };
         let (owner, holding) = (Owner::Host(from, number), host_run.numbers.holding());
-        if let Some(token) = host_run.held.of_owner(owner) {
+        if let Some(id) = host_run.held.of_owner(owner) {
             // It has asked before. A number that it uses for another job as well says nothing.
-            let is_same = host_run.held.get(token).is_some_and(|held| held.spec().key == key);
+            let is_same = host_run.held.get(id).is_some_and(|held| held.spec().key == key);
             return if is_same {
                 self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
-                self.deliver(run, token);
+                self.deliver(run, id);
             } else {
                 self.tell_peer(from, PeerMessage::NotHeld { run, number });
             };
@@ -280,15 +280,15 @@ impl Host {
         if !host_run.held.has_room_for(from) {
             return self.tell_peer(from, PeerMessage::NotHeld { run, number });
         }
-        if let Some(token) = host_run.held.of_key(&key) {
+        if let Some(id) = host_run.held.of_key(&key) {
             let has_room = |held: &&Held| held.owners().len() < OWNERS_PER_JOB_MAX;
-            let held = host_run.held.get(token).filter(has_room);
+            let held = host_run.held.get(id).filter(has_room);
             if !held.is_some_and(|held| host_run.may_adopt(from, held, me)) {
                 return self.tell_peer(from, PeerMessage::NotHeld { run, number });
             }
-            host_run.held.add_owner(token, owner);
+            host_run.held.add_owner(id, owner);
             self.tell_peer(from, PeerMessage::Adopted { run, number, holding });
-            self.deliver(run, token);
+            self.deliver(run, id);
             return;
         }
         let has_room = host_run.held.len() < HELD_JOBS_MAX;

@@ -38,7 +38,7 @@ impl Host {
         owners.dedup();
         let again: Vec<HeldId> = (host_run.held.iter())
             .filter(|(_, held)| held.finished().is_some() && now >= held.since() + RECONCILE)
-            .map(|(token, _)| token)
+            .map(|(id, _)| id)
             .collect();
         let mut silent: Vec<HostId> = Vec::new();
         let mut asked = Vec::new();
@@ -55,8 +55,8 @@ impl Host {
         if self.repeats.is_due(now, Receiver::Coordinator, Repeated::Verdict(run), RECONCILE) {
             self.repeat_verdict(run);
         }
-        for token in again {
-            self.deliver(run, token);
+        for id in again {
+            self.deliver(run, id);
         }
         for owner in owners {
             if self.repeats.is_due(now, Receiver::Peer(owner), Repeated::Holding(run), RECONCILE) {

@@ -35,8 +35,8 @@ impl Host {
             if between.holds {
                 self.send_holding(run, peer);
             }
-            for token in between.finished {
-                self.deliver(run, token);
+            for id in between.finished {
+                self.deliver(run, id);
             }
             if between.lends {
                 self.ask_what_is_held(now, run, peer);
@@ -51,10 +51,10 @@ impl Host {
     fn between(&self, run: RunId, peer: HostId) -> Between {
         let mut between = Between::default();
         let Some(host_run) = self.runs.get(&run) else { return between };
-        for (_, token) in host_run.held.of_host(peer) {
+        for (_, id) in host_run.held.of_host(peer) {
             between.holds = true;
-            if host_run.held.get(token).is_some_and(|held| held.finished().is_some()) {
-                between.finished.push(token);
+            if host_run.held.get(id).is_some_and(|held| held.finished().is_some()) {
+                between.finished.push(id);
             }
         }
         between.holds |= host_run.thief.asks(peer);

@@ -196,9 +196,9 @@ mod tests {
         assert_eq!(host.sizes(), expected);
         assert_eq!(host.undelivered_bytes(), 70_000);
         let host_run = host.runs.get_mut(&RUN).expect("it takes part");
-        let token = host_run.held.tokens().next().expect("it holds a job");
+        let id = host_run.held.tokens().next().expect("it holds a job");
         let finished = Finished { outcome: Outcome::Done(vec![0; 300].into()), work_ns: 1, span_ns: 1 };
-        host_run.held.finish(token, finished);
+        host_run.held.finish(id, finished);
         assert_eq!(host.undelivered_bytes(), 70_300);
     }
 }

@@ -161,8 +161,8 @@ fn a_thief_of_short_jobs_asks_for_several_and_each_has_its_own_result() {
 fn the_time_until_a_job_began_counts_for_the_first_one_only() {
     let (mut host, _) = thief(Duration::from_millis(2));
     host.handle_from_peer(NOW + Duration::from_millis(1), PEER, jobs(2));
-    let tokens: Vec<HeldId> = host.runs[&RUN].held.tokens().collect();
-    for held in tokens {
+    let ids: Vec<HeldId> = host.runs[&RUN].held.tokens().collect();
+    for held in ids {
         host.handle_notice(
             NOW + Duration::from_millis(3),
             RUN,

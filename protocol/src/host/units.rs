@@ -39,8 +39,8 @@ impl Host {
         is_found_again: bool,
     ) {
         if let Some(host_run) = self.runs.get_mut(&run).filter(|run| run.spec.trust.is_checked())
-            && let Some(token) = host_run.held.nearest(&spec.lineage.0)
-            && let Some(held) = host_run.held.get_mut(token)
+            && let Some(id) = host_run.held.nearest(&spec.lineage.0)
+            && let Some(held) = host_run.held.get_mut(id)
         {
             held.taken.take(spec, &finished);
         }
@@ -48,13 +48,13 @@ impl Host {
     }
 
     /// A held job has ended here: this host commits to what it has computed.
-    pub(super) fn report_unit(&mut self, run: RunId, token: HeldId) {
+    pub(super) fn report_unit(&mut self, run: RunId, id: HeldId) {
         let is_connected = self.is_connected();
         let Some(host_run) = self.runs.get_mut(&run).filter(|run| run.spec.trust.is_checked()) else {
             return;
         };
         let is_audited = host_run.spec.trust.audited().is_some();
-        let Some(held) = host_run.held.get_mut(token) else { return };
+        let Some(held) = host_run.held.get_mut(id) else { return };
         let Some(unit) = unit_of(held, is_audited) else { return };
         let is_kept = host_run.reporting.units_mut().keep(unit.clone());
         if is_kept && is_connected && host_run.stage != Stage::Loading {

@@ -254,19 +254,19 @@ impl Host {
         let lost: Vec<HeldId> = (host_run.held.iter())
             .filter(|(_, held)| held.finished().is_none())
             .filter(|(_, held)| held.spec().objects.iter().any(|mention| mention.creation == object))
-            .map(|(token, _)| token)
+            .map(|(id, _)| id)
             .collect();
-        for token in lost {
-            self.give_back(run, token);
+        for id in lost {
+            self.give_back(run, id);
         }
     }
 
     /// Gives back a held job that cannot continue here but may elsewhere.
-    pub(super) fn give_back(&mut self, run: RunId, token: HeldId) {
-        let held = self.runs.get(&run).and_then(|run| run.held.get(token));
+    pub(super) fn give_back(&mut self, run: RunId, id: HeldId) {
+        let held = self.runs.get(&run).and_then(|run| run.held.get(id));
         let (owners, begun) =
             held.map_or_else(|| (Vec::new(), false), |held| (held.owners().to_vec(), held.is_begun()));
-        self.abort_held(run, token);
+        self.abort_held(run, id);
         for owner in owners {
             match owner {
                 Owner::Host(host, number) => {
