@@ -12,5 +12,11 @@ pub const BYTES: usize = 12;
 
 /// The mark of a record that is no longer latent.
 pub const HOLE: u32 = 1;
+/// The mark of a record whose job the host has taken.
+pub const EXPOSED: u32 = 2;
 /// The bits of the first word that are marks.
 pub const MARKS: u32 = 3;
+/// The place in a record of its second word: the depth of a latent job's spawn, or an exposed job's number.
+pub const JOB: usize = 4;
+/// The length of these two words, which the parameters follow.
+pub const HEADER: usize = 8;

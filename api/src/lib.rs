@@ -28,8 +28,8 @@ pub use grid::{Host, HostKey, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, Tree};
 pub use limits::{RunLimits, SubmittedLimits};
 pub use run::{
-    AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
-    TableSize,
+    AppOfRun, Counted, EarlierResults, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission,
+    Submitted, TableSize,
 };
 pub use terms::RunTerms;
 pub use watch::{

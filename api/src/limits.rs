@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+/// Approximate maximum length of a job's call, with its parameters, where it is shown alone.
+pub const CALL_BYTES_MAX: usize = 4096;
 /// Number of digits of a job's key, or of its beginning. Fewer digits may easily match another job.
 pub const KEY_DIGITS: RangeInclusive<usize> = 8..=64;
 /// Maximum bytes of the words for which runs are searched.

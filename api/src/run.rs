@@ -52,6 +52,11 @@ pub struct Submission {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub priority: Option<String>,
+    /// Whether to use results of the submitter's earlier runs of the same app, and to keep those of this run for later ones. Only
+    /// if hosts are believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub reuse: bool,
 }
 
 /// Answers a submission.
@@ -156,13 +161,14 @@ pub struct Figures {
     /// The part of `work_s` that led to the result, each job once; null until the run is over, and without a result. If results were reused
     /// so often that the result stands for more work than was ever computed, or leaves no room for work that was done
     /// again, this and `lost_work_s` are null. So are they if a host did not come back after a restart of the coordinator:
-    /// what it did in its last moments may be missing in `work_s`.
+    /// what it did in its last moments may be missing in `work_s`; and if jobs were lost in a run that used results of earlier
+    /// runs.
     pub answer_work_s: Option<f64>,
     /// The part of `work_s` that was not used: work lost with a host, done twice, or of aborted jobs; for a run without
     /// a result, all of it. Null until the run is over.
     pub lost_work_s: Option<f64>,
     /// The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
-    /// bound. Null until the run is over, and if `answer_work_s` is null.
+    /// bound. Null until the run is over, if `answer_work_s` is null, and if the run used results of earlier runs.
     pub span_s: Option<f64>,
     /// The progress that the root job reports; null if none. Of a run that is done, all of it.
     pub progress: Option<Progress>,
@@ -179,9 +185,21 @@ pub struct Figures {
     pub table: Option<TableSize>,
     /// How its results are checked, or were; null if hosts are trusted, and of a run that has not ended and is not given to hosts.
     pub checked: Option<Checked>,
+    /// Results of earlier runs that it used; null of a run without `reuse`.
+    pub earlier: Option<EarlierResults>,
     /// Each host that took part, including hosts that found no work. If very many are gone, the first of these are
     /// combined into one.
     pub by_host: Vec<HostOfRun>,
+}
+
+/// Results of earlier runs that a run used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
+pub struct EarlierResults {
+    /// Jobs that were not computed because of them; jobs below those are not counted.
+    pub jobs: u64,
+    /// Processor time that these results took when they were computed, in seconds, with each use. It is not part of the run's
+    /// `work_s`.
+    pub work_s: f64,
 }
 
 /// Whether a run's numbers are complete.

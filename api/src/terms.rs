@@ -17,6 +17,9 @@ pub struct RunTerms {
     /// `low`, `normal` or `high`: which runs of one submitter get more.
     #[serde(default = "normal")]
     pub priority: String,
+    /// Whether it uses results of its submitter's earlier runs, and its own are kept for later ones.
+    #[serde(default)]
+    pub reuse: bool,
     /// The part of the workers of each host that the run is due while all runs that are given to hosts have work enough, above 0 and
     /// up to 1: a part of what its submitter is due by weight, by the priorities of the submitter's runs. What runs do not use,
     /// others get. Null unless it is `running`.
@@ -35,6 +38,6 @@ fn normal() -> String {
 
 impl Default for RunTerms {
     fn default() -> Self {
-        Self { submitter: None, trust: trusted(), priority: normal(), share: None }
+        Self { submitter: None, trust: trusted(), priority: normal(), reuse: false, share: None }
     }
 }

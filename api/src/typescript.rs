@@ -37,6 +37,7 @@ fn typescript() -> BTreeMap<String, String> {
         Counted,
         CriticalJob,
         Depth,
+        EarlierResults,
         EventKind,
         Grid,
         HoldUp,

@@ -32,6 +32,7 @@ mod peers;
 mod profile;
 mod record;
 mod report;
+mod reuse;
 mod rewrite;
 mod sandbox;
 mod scale;
@@ -74,6 +75,7 @@ cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART
   apps    the gain from shared objects and aborts on grids, and how soon an update reaches all hosts
   profile the cost of `sateen run --profile`, and whether its figures depend on the number of workers
   share   whether submitters get their shares of a grid, and short runs end soon beside a long one
+  reuse   how much of a run that was computed before is computed again, as a whole or with one input changed
   left    whether runs end at the estimated time, with and without the loss of a host
   inputs  the cost of fresh instances to jobs that need a large input
   start   how long `sateen run` takes to start, and its memory
@@ -113,7 +115,7 @@ use Bench::{Apps, Parts, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 31] = [
+const BENCHES: [(&str, Bench); 32] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -134,6 +136,7 @@ const BENCHES: [(&str, Bench); 31] = [
     ("faults", Apps(faults::bench)),
     ("left", Apps(left::bench)),
     ("share", Whole(share::bench)),
+    ("reuse", Whole(reuse::bench)),
     ("comfort", Parts(&comfort::PARTS)),
     ("hostile", Parts(&hostile::PARTS)),
     ("walls", Whole(hostile::walls)),

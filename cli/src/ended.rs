@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
-use sateen_api::{Checked, Counted};
+use sateen_api::{Checked, Counted, EarlierResults};
 use sateen_host::{ObjectFigures, Output};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -56,6 +56,9 @@ pub struct About {
     pub checking: Option<Checking>,
     #[serde(flatten)]
     pub losses: Option<Losses>,
+    /// Results of earlier runs that it used, if it may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<EarlierResults>,
     #[serde(flatten)]
     pub job: Option<OneJob>,
 }

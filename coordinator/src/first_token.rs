@@ -9,7 +9,7 @@ use sateen_access::{Scope, Token};
 use crate::Error;
 use crate::access::{New, Tokens, check_name};
 use crate::clock::unix_ms;
-use crate::limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX};
+use crate::limits::{BLOBS_BYTES_MAX, KEPT_BYTES_MAX, RESULTS_BYTES_MAX};
 use crate::store::{Opening, Store, StoreError};
 
 /// Makes a token in the data folder of a coordinator that does not run; returns its name and its secret. Blocks.
@@ -22,8 +22,12 @@ pub fn make_token(
     name: Option<String>,
     valid_for: Option<Duration>,
 ) -> Result<(String, Token), Error> {
-    let opening =
-        Opening { blobs_bytes_max: BLOBS_BYTES_MAX, results_bytes_max: RESULTS_BYTES_MAX, new_grid: false };
+    let opening = Opening {
+        blobs_bytes_max: BLOBS_BYTES_MAX,
+        results_bytes_max: RESULTS_BYTES_MAX,
+        kept_bytes_max: KEPT_BYTES_MAX,
+        new_grid: false,
+    };
     let (store, _) = Store::open(data_dir, opening).map_err(|error| match error {
         StoreError::InUse(folder) => Error::Token(format!(
             "a coordinator runs on the data folder {}; make the token there with `sateen token new`, which needs an admin's \
@@ -63,7 +67,12 @@ mod tests {
     fn a_coordinator_whose_first_token_was_made_waits_for_no_host_to_come_back() {
         let folder = tempfile::tempdir().expect("a folder");
         make_token(folder.path(), Scope::Admin, None, None).expect("it is made");
-        let opening = Opening { blobs_bytes_max: 1 << 20, results_bytes_max: 1 << 20, new_grid: false };
+        let opening = Opening {
+            blobs_bytes_max: 1 << 20,
+            results_bytes_max: 1 << 20,
+            kept_bytes_max: 1 << 20,
+            new_grid: false,
+        };
         let (_store, restored) = Store::open(folder.path(), opening).expect("it opens");
         assert!(!restored.restarted && restored.has_admin);
     }

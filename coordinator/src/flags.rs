@@ -54,6 +54,10 @@ pub struct Flags {
     /// [range: 1M to 1024T]
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
     pub results_max: u64,
+    /// Disk space for results that later runs may find (`sateen submit --reuse`), like 500M or 64G. When it is used up, the
+    /// submitter with the most loses those of the app that it has not used for the longest time [range: 1M to 1024T]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub reuse_max: u64,
     /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in the
     /// folder
     #[arg(long)]

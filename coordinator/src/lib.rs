@@ -84,6 +84,8 @@ pub struct Config {
     pub trees_kept: usize,
     /// Maximum disk space for arguments and results of finished runs, in bytes; one address may use an eighth of it.
     pub results_bytes_max: u64,
+    /// Maximum disk space for results that later runs may find.
+    pub kept_bytes_max: u64,
     /// A folder whose database is lost becomes the folder of a new grid.
     pub new_grid: bool,
     /// Hosts with unknown keys wait for the operator's approval. Otherwise they take part at once.
@@ -173,6 +175,7 @@ pub fn prepare(config: Config) -> Result<Prepared, Error> {
         Opening {
             blobs_bytes_max: config.blobs_bytes_max,
             results_bytes_max: config.results_bytes_max,
+            kept_bytes_max: config.kept_bytes_max,
             new_grid: config.new_grid,
         },
     )?;
@@ -261,6 +264,7 @@ pub async fn run(
         chronicles: restored.chronicles,
         trees_kept: config.trees_kept,
         submitters: restored.submitters,
+        reusing: restored.reusing,
     };
     let (driver, handle) =
         Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);

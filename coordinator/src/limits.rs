@@ -27,6 +27,14 @@ pub const BLOBS_PER_PEER_SHARE: u64 = 8;
 pub const RESULTS_BYTES_MAX: u64 = 64 << 30;
 /// Runs of one peer may use this fraction of it.
 pub const RESULTS_PER_PEER_SHARE: u64 = 8;
+/// Default maximum disk space for results that later runs may find.
+pub const KEPT_BYTES_MAX: u64 = 1 << 30;
+/// Disk space counted for each of them in addition to its entry: for its row and indexes.
+pub const KEPT_ROW_BYTES: u64 = 256;
+/// Maximum size of a run's own result that is kept for later runs.
+pub const KEPT_RESULT_BYTES_MAX: usize = 8 << 20;
+/// Maximum size of the results of earlier runs that a run is given.
+pub const EARLIER_BYTES_MAX: usize = 16 << 20;
 /// Disk space counted for a run that is over in addition to its arguments and its result: for its figures.
 pub const RUN_KEPT_BYTES: u64 = 4 << 10;
 /// Maximum cancelled runs that are deleted at once to make room for another.

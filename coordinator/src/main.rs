@@ -101,6 +101,7 @@ fn serve(flags: Flags) -> Result<()> {
         blobs_bytes_max: flags.blobs_max,
         trees_kept: flags.trees_kept,
         results_bytes_max: flags.results_max,
+        kept_bytes_max: flags.reuse_max,
         new_grid: flags.new_grid,
         approve: flags.approve,
         minimum_version: flags.minimum_version,

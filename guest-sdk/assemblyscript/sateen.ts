@@ -72,10 +72,6 @@ const OUTCOME_BAD_INPUT: u32 = 3;
 // ---- the stack of latent jobs ----
 
 // A record: the kind's address with marks, the depth of its spawn or its number, the parameters.
-const HEADER: usize = 8;
-const HOLE: u32 = 1;
-const EXPOSED: u32 = 2;
-const MARKS: u32 = 3;
 // Called in place: the scheduler ignores the record, but its parameters are still read.
 const RUNNING: u32 = 3;
 const STACK_BYTES: i32 = 524288;

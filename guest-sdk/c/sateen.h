@@ -143,7 +143,9 @@ typedef struct {
     uint32_t job;  /* the depth of a latent job's spawn; an exposed job's number */
 } sateen_record;
 
-enum { SATEEN_HOLE = 1, SATEEN_EXPOSED = 2, SATEEN_MARKS = 3, SATEEN_STACK_BYTES = 512 * 1024 };
+_Static_assert(sizeof(sateen_record) == SATEEN_HEADER, "the host knows its length");
+
+enum { SATEEN_STACK_BYTES = 512 * 1024 };
 
 /* The host knows all words, and writes the first four at heartbeats and within calls. */
 static struct sateen_words {

@@ -18,7 +18,7 @@ use crate::frugal::{self, Budget};
 use crate::limits::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_PER_FRAME_MAX};
 
 /// The version of frames and messages. Programs with different versions do not understand each other.
-pub const PROTOCOL_VERSION: u8 = 14;
+pub const PROTOCOL_VERSION: u8 = 15;
 
 const BATCH: u8 = 0;
 const FRAGMENT: u8 = 1;

@@ -16,6 +16,8 @@ pub struct Entry {
     pub lineage: Lineage,
     /// The job's result, or its place.
     pub state: EntryState,
+    /// The result is that of an earlier run ([`RunSpec::reuse`](crate::RunSpec::reuse)): finding it saves no work of this one.
+    pub is_earlier: bool,
 }
 
 /// What the result table holds of a job.
@@ -74,7 +76,7 @@ impl Entry {
             }
             state => state.clone(),
         };
-        Self { key: self.key, depth: self.depth, lineage: self.lineage.clone(), state }
+        Self { lineage: self.lineage.clone(), state, ..*self }
     }
 
     /// Splits entries into batches that fit into one message each.

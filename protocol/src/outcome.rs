@@ -67,6 +67,45 @@ impl RootOutcome {
     }
 }
 
+/// Whether a root job's outcome is a result. It may be large, so it is checked and not copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is one.
+    Result,
+    /// The app returned this error.
+    Failed(String),
+    /// The app cannot use the input or arguments that the user gave.
+    BadInput(String),
+    /// It panicked or trapped.
+    Job(JobFailure),
+    /// The bytes are none of these.
+    Unreadable,
+}
+
+/// A [`MainOutcome`] in the bytes that encode it.
+#[derive(Deserialize)]
+enum Borrowed<'a> {
+    Text(#[expect(dead_code, reason = "decoding checks that it is UTF-8")] &'a str),
+    Bytes(#[expect(dead_code, reason = "decoding checks its length")] &'a [u8]),
+    Failed(&'a str),
+    BadInput(&'a str),
+}
+
+impl Verdict {
+    /// Judges a root job's outcome.
+    pub fn of(finished: &Finished) -> Self {
+        match &finished.outcome {
+            Outcome::Done(bytes) => match read(bytes) {
+                Some(Borrowed::Text(_) | Borrowed::Bytes(_)) => Self::Result,
+                Some(Borrowed::Failed(why)) => Self::Failed(why.to_owned()),
+                Some(Borrowed::BadInput(why)) => Self::BadInput(why.to_owned()),
+                None => Self::Unreadable,
+            },
+            Outcome::Failed(bytes) => read(bytes).map_or(Self::Unreadable, Self::Job),
+        }
+    }
+}
+
 /// Decodes `bytes` as a `T`; `None` if they are not one, or if bytes are left over.
 fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
@@ -106,8 +145,27 @@ mod tests {
 
     #[test]
     fn foreign_bytes_are_unreadable() {
-        for bytes in [&[][..], &[9, 0], &[0, 5, b'x'], &[0, 1, b'x', b'y']] {
-            assert_eq!(RootOutcome::of(&finished(Outcome::Done(bytes.into()))), RootOutcome::Unreadable);
+        for bytes in [&[][..], &[9, 0], &[0, 5, b'x'], &[0, 1, b'x', b'y'], &[0, 1, 0xff]] {
+            let finished = finished(Outcome::Done(bytes.into()));
+            assert_eq!(RootOutcome::of(&finished), RootOutcome::Unreadable);
+            assert_eq!(Verdict::of(&finished), Verdict::Unreadable);
         }
+    }
+
+    #[test]
+    fn a_verdict_is_that_of_the_decoded_outcome() {
+        let text = || "why".to_owned();
+        for (outcome, verdict) in [
+            (MainOutcome::Text(text()), Verdict::Result),
+            (MainOutcome::Bytes(vec![0, 255]), Verdict::Result),
+            (MainOutcome::Failed(text()), Verdict::Failed(text())),
+            (MainOutcome::BadInput(text()), Verdict::BadInput(text())),
+        ] {
+            let encoded = postcard::to_allocvec(&outcome).expect("encodes");
+            assert_eq!(Verdict::of(&finished(Outcome::Done(encoded.into()))), verdict);
+        }
+        let failure = JobFailure { job: "f".to_owned(), message: text(), backtrace: vec![] };
+        let encoded = postcard::to_allocvec(&failure).expect("encodes");
+        assert_eq!(Verdict::of(&finished(Outcome::Failed(encoded.into()))), Verdict::Job(failure));
     }
 }

@@ -71,6 +71,9 @@ pub struct RunSpec {
     pub trust: Trust,
     /// What it gets of hosts that have other runs, too.
     pub share: Share,
+    /// Whether it uses results of its submitter's earlier runs of the same app, and its own are kept for later ones. Only runs
+    /// whose results are not checked may: nobody would check those of earlier runs.
+    pub reuse: bool,
 }
 
 impl RunSpec {
@@ -92,6 +95,7 @@ impl RunSpec {
             record_every_ms: RECORD_EVERY_MS,
             trust: Trust::default(),
             share: Share::default(),
+            reuse: false,
         }
     }
 
@@ -227,6 +231,10 @@ pub struct Counts {
     pub busy: u32,
     /// Workers in all.
     pub workers: u32,
+    /// Jobs that were not computed, because an earlier run has their results ([`RunSpec::reuse`]).
+    pub earlier: u64,
+    /// Processor time that these results took in the runs that computed them, in nanoseconds.
+    pub earlier_work_ns: u64,
 }
 
 /// What happened to jobs that came from other hosts or from the coordinator.
@@ -281,6 +289,8 @@ impl Counts {
         self.shared_bytes = self.shared_bytes.saturating_add(other.shared_bytes);
         self.busy = self.busy.saturating_add(other.busy);
         self.workers = self.workers.saturating_add(other.workers);
+        self.earlier = self.earlier.saturating_add(other.earlier);
+        self.earlier_work_ns = self.earlier_work_ns.saturating_add(other.earlier_work_ns);
     }
 }
 

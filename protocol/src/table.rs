@@ -169,7 +169,8 @@ impl Table {
         {
             return false;
         }
-        let is_done = matches!(entry.state, EntryState::Done(_));
+        // The job of an earlier result may not occur in this run, and jobs below it may.
+        let is_done = matches!(entry.state, EntryState::Done(_)) && !entry.is_earlier;
         self.remove(&entry.key);
         let key = entry.key;
         let bytes = bytes_in_table(&entry);
@@ -186,6 +187,22 @@ impl Table {
         }
         self.keep_to_bound(DROPPED_AT_ONCE_MAX);
         true
+    }
+
+    /// Adds all entries of another table. If this one is empty, that takes no longer the more there are.
+    pub fn add_all(&mut self, other: Self) {
+        if !self.is_empty() {
+            for entry in other.iter() {
+                self.insert(entry.clone());
+            }
+            return;
+        }
+        let mut all = other;
+        all.total.0.fetch_sub(all.bytes, Relaxed);
+        self.total.0.fetch_add(all.bytes, Relaxed);
+        (all.total, all.bytes_max) = (self.total.clone(), self.bytes_max);
+        *self = all;
+        self.keep_to_bound(DROPPED_AT_ONCE_MAX);
     }
 
     /// Drops up to `most` entries that are below a result, and up to as many that exceed the bound. Returns whether

@@ -4,7 +4,7 @@ use crate::steals::{Latencies, StealCounts, Steals};
 use crate::{Counts, HeldCounts, Jobs};
 
 /// How many numbers a [`Counts`] has.
-const WORDS: usize = 81;
+const WORDS: usize = 83;
 
 /// A sum of the counts of many hosts. Hosts may report any numbers, so each sum has room for the largest number of
 /// every host; counts that were added can be subtracted exactly.
@@ -89,6 +89,8 @@ fn for_each_word(counts: &mut Counts, mut visit: impl FnMut(&mut u64)) {
         shared_bytes,
         busy,
         workers,
+        earlier,
+        earlier_work_ns,
     } = counts;
     let Jobs {
         spawned,
@@ -125,6 +127,8 @@ fn for_each_word(counts: &mut Counts, mut visit: impl FnMut(&mut u64)) {
         orphans_saved,
         updates,
         shared_bytes,
+        earlier,
+        earlier_work_ns,
     ] {
         visit(word);
     }

@@ -42,7 +42,7 @@ fn scattered(number: u64) -> u64 {
 fn entry(key: u64, lineage: Vec<JobTag>, state: EntryState) -> Entry {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&key.to_be_bytes());
-    Entry { key: JobKey(bytes), depth: 1, lineage: Lineage(lineage), state }
+    Entry { key: JobKey(bytes), depth: 1, lineage: Lineage(lineage), state, is_earlier: false }
 }
 
 fn done(bytes: usize, work_ns: u64) -> EntryState {

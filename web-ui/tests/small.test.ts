@@ -4,7 +4,7 @@ import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { busyText } from '../src/lib/hosts.ts';
 import { parse } from '../src/lib/router.svelte.ts';
-import { checkedUnits, due, elapsed, found, ofCore, policy, shareOfCore, withoutProgress } from '../src/lib/run.ts';
+import { checkedUnits, due, earlierResults, elapsed, found, ofCore, policy, shareOfCore, since, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, endMs, fits, idleWhy, listed, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { Host, TimelineValue } from '../src/lib/types.ts';
@@ -68,6 +68,19 @@ describe('a run', () => {
     expect(checkedUnits({ ...half, is_checking: false, units: 1, units_checked: 1, work_share: null }, true)).toBe('1 of 1 unit');
     expect(checkedUnits(checked, true)).toBe('0 of 4 units, with 0 % of the work');
     expect(checkedUnits({ ...half, is_checking: false }, false)).toBe('3 of 4 units, with 50 % of the work');
+  });
+  it('says which results of earlier runs it used', () => {
+    const none = { jobs: 0, work_s: 0 };
+    expect(earlierResults({ jobs: 999, work_s: 49.9 }, true)).toBe('999 jobs, 49.9 s of work');
+    expect(earlierResults({ jobs: 1, work_s: 0.5 }, false)).toBe('1 job, 500 ms of work');
+    expect([earlierResults(none, false), earlierResults(none, true)]).toEqual(['none were found so far', 'none were found']);
+  });
+  it('whose result was kept has never begun', () => {
+    const earlier = { jobs: 1, work_s: 49.9 };
+    expect(since({ started_at: null, state: 'done', earlier })).toBe('an earlier run had its result');
+    expect(since({ started_at: null, state: 'queued', earlier: { ...earlier, jobs: 0 } })).toBe('not begun');
+    expect(since({ started_at: null, state: 'cancelled', earlier: null })).toBe('not begun');
+    expect(since({ started_at: '2020-01-01T00:00:00Z', state: 'done', earlier })).toMatch(/^since 1 Jan 2020/);
   });
   it('says how probably a host that lied was found', () => {
     expect(found({ one_in: 1, probability: 1 })).toBe('100 % if it lied in all of its units');

@@ -28,7 +28,7 @@ const fn place(name: &'static str, value: usize) -> Constant {
 }
 
 /// The constants that these SDKs use, in groups.
-const CONSTANTS: [(&str, &[Constant]); 7] = [
+const CONSTANTS: [(&str, &[Constant]); 8] = [
     (
         "Faults, for `fail`.",
         &[number("FAULT_CHILD", Fault::Child as u32), number("FAULT_ENCODING", Fault::Encoding as u32)],
@@ -74,6 +74,15 @@ const CONSTANTS: [(&str, &[Constant]); 7] = [
     (
         "Places of the words that show the stack of latent jobs.",
         &[place("STACK_TOP", stack::TOP), place("STACK_KEPT", stack::KEPT)],
+    ),
+    (
+        "Marks in the first word of a latent job's record, all of them, and the length of its header.",
+        &[
+            number("HOLE", stack::HOLE),
+            number("EXPOSED", stack::EXPOSED),
+            number("MARKS", stack::MARKS),
+            place("HEADER", stack::HEADER),
+        ],
     ),
     (
         "An entry point's outcome.",

@@ -61,7 +61,13 @@ impl Peer {
             let entries = (0..ENTRIES_PER_MESSAGE_MAX.min(200)).map(|_| {
                 let outcome = Outcome::Done(vec![7; 64].into());
                 let state = EntryState::Done(Finished { outcome, work_ns: u64::MAX, span_ns: u64::MAX });
-                Entry { key: self.key(), depth: 1, lineage: Lineage(vec![JobTag(1)]), state }
+                Entry {
+                    key: self.key(),
+                    depth: 1,
+                    lineage: Lineage(vec![JobTag(1)]),
+                    state,
+                    is_earlier: false,
+                }
             });
             member.say(&[ToCoordinator::Entries { run, entries: entries.collect() }]).await?;
         }

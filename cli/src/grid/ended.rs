@@ -76,6 +76,7 @@ fn about(run: &Run) -> About {
             lost_work_s: figures.lost_work_s,
             counted: figures.counted,
         }),
+        earlier: figures.earlier,
         job: None,
     }
 }
@@ -140,6 +141,14 @@ mod tests {
         for figure in ["hosts", "threads", "elapsed_s", "work_s", "span_s", "lost_work_s"] {
             assert_eq!(object.get(figure), Some(&Value::Null), "{figure} in {object}");
         }
+    }
+
+    #[test]
+    fn results_of_earlier_runs_are_in_the_object_of_a_run_that_may_use_them() {
+        let mut run = run("done", &Value::Null);
+        assert_eq!(json!(about(&run)).get("earlier"), None);
+        run.figures.earlier = Some(sateen_api::EarlierResults { jobs: 3, work_s: 1.5 });
+        assert_eq!(json!(about(&run))["earlier"], json!({"jobs": 3, "work_s": 1.5}));
     }
 
     #[test]

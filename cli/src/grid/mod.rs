@@ -6,6 +6,7 @@ mod checked;
 mod client;
 mod columns;
 mod credentials;
+mod earlier;
 mod ended;
 mod follow;
 mod hosts;

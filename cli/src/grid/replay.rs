@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sateen_api::Job;
+use sateen_api::limits::CALL_BYTES_MAX;
 use sateen_host::{App, Engine, Limits, Output, Run, RunError, RunOptions};
 use sateen_protocol::root_job;
 use sateen_protocol::{BlobHash, JobKey, RunLimits, RunSpec};
@@ -16,8 +17,6 @@ use crate::flags::{GridLimits, Replay as Flags};
 use crate::progress::{Progress, counted};
 use crate::run::{Interrupt, counts, finish, log_to, open_cache, say_dropped};
 
-/// Approximate maximum length of a job's parameters as shown.
-const CALL_BYTES_MAX: usize = 4096;
 /// Approximate maximum length of its result as shown.
 const RESULT_BYTES_MAX: usize = 1 << 20;
 
@@ -73,6 +72,7 @@ pub fn replay(flags: &Flags) -> Result<(), Failure> {
         times: Times::here(end.elapsed, end.work, None),
         checking: None,
         losses: None,
+        earlier: None,
         shared: None,
         profile: None,
         job: Some(OneJob { job: key.to_string(), depth: job.depth, call: call.clone() }),
@@ -141,6 +141,7 @@ fn spec_of(job: &Job, flags: &GridLimits) -> Result<RunSpec, String> {
         record_every_ms: 0,
         trust: sateen_protocol::Trust::default(),
         share: sateen_protocol::Share::default(),
+        reuse: false,
     })
 }
 

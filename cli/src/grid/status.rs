@@ -10,6 +10,7 @@ use sateen_protocol::Priority;
 use super::checked::how_checked;
 use super::client::Client;
 use super::columns::{Columns, known, percent, seconds};
+use super::earlier::earlier_or_none;
 use super::ended::failure;
 use super::parts::{percents, times};
 use super::view::{host_names, how_long, long, now, share, time_left, title};
@@ -92,6 +93,9 @@ fn page(run: &Run, left: Option<String>, width: Option<usize>) -> String {
             jobs.spawned, jobs.exposed, jobs.executed, jobs.stolen, jobs.stolen_wide, jobs.aborted
         ),
     );
+    if let Some(found) = earlier_or_none(run) {
+        row("earlier", found);
+    }
     row("after losses", losses(run));
     let table = figures.table.map_or_else(String::new, |table| {
         format!(

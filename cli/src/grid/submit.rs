@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::apps::{Found, find};
 use super::client::Client;
+use super::earlier::earlier;
 use super::ended::deliver;
 use super::follow::{Follow, follow};
 use crate::ended::{self, About, Times, Wanted};
@@ -21,6 +22,7 @@ use crate::flags::{GridLimits, Submit as Flags, TimeLimits, in_ms};
 use crate::run::say_dropped;
 
 pub fn submit(flags: &Flags) -> Result<(), Failure> {
+    flags.policies.check().map_err(Failure::usage)?;
     let client = Client::new(&flags.grid)?;
     let client = if flags.wait { client.waiting() } else { client };
     let inputs = read_inputs(
@@ -58,9 +60,12 @@ pub fn submit(flags: &Flags) -> Result<(), Failure> {
     if !flags.wait {
         return if flags.json { print_json(&answer) } else { print(format!("{run}\n").as_bytes()) };
     }
-    let how = Follow { quiet: flags.quiet, json: flags.json, figures: flags.json };
+    // What earlier runs had is known when all hosts have reported their last counts.
+    let says_earlier = flags.policies.reuse && !flags.quiet;
+    let how = Follow { quiet: flags.quiet, json: flags.json, figures: flags.json || says_earlier };
     let (run, log_lines_dropped) = follow(&client, run, &how)?;
     say_dropped(log_lines_dropped);
+    earlier(&run).filter(|_| says_earlier).into_iter().for_each(say);
     let wanted = Wanted { inputs: &flags.input, json: flags.json, verbose: flags.verbose, output };
     deliver(&client, &run, wanted)
 }
@@ -83,6 +88,7 @@ fn about(flags: &Flags, submission: Submission) -> About {
         profile: None,
         checking: None,
         losses: None,
+        earlier: None,
         job: None,
     }
 }
@@ -125,6 +131,7 @@ fn submission(flags: &Flags, app: String, inputs: BTreeMap<String, String>) -> S
         trust: policies.trust.is_checked().then(|| policies.trust.to_string()),
         // One that knows no priorities treats all runs alike.
         priority: (policies.priority != Priority::Normal).then(|| policies.priority.to_string()),
+        reuse: policies.reuse,
     }
 }
 
@@ -173,13 +180,14 @@ mod tests {
         let sent = |words: &[&str]| {
             let words = [&["submit", "fib"], words].concat();
             let flags = <Words as clap::Parser>::try_parse_from(words).expect("flags").submit;
-            let Submission { trust, priority, .. } = submission(&flags, "ab".to_owned(), BTreeMap::new());
-            (trust, priority)
+            let sent = json!(submission(&flags, "ab".to_owned(), BTreeMap::new()));
+            ["trust", "priority", "reuse"].map(|field| sent.get(field).cloned())
         };
-        assert_eq!(sent(&[]), (None, None));
-        assert_eq!(sent(&["--priority", "normal", "--trust", "trust"]), (None, None));
-        assert_eq!(sent(&["--priority", "high"]), (None, Some("high".to_owned())));
-        assert_eq!(sent(&["--trust", "quorum=2", "--priority", "low"]).1.as_deref(), Some("low"));
+        assert_eq!(sent(&[]), [None, None, None]);
+        assert_eq!(sent(&["--priority", "normal", "--trust", "trust"]), [None, None, None]);
+        assert_eq!(sent(&["--priority", "high"]), [None, Some(json!("high")), None]);
+        assert_eq!(sent(&["--trust", "quorum=2", "--priority", "low"])[1], Some(json!("low")));
+        assert_eq!(sent(&["--reuse"]), [None, None, Some(json!(true))]);
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub fn how_long(run: &Run) -> String {
     let elapsed = elapsed(run);
     match run.state.as_str() {
         "cancelled" if run.elapsed_s.is_none() => "before its start".to_owned(),
+        "done" if run.elapsed_s.is_none() && run.figures.earlier.is_some_and(|earlier| earlier.jobs > 0) => {
+            "at once".to_owned()
+        }
         _ if run.is_over() => format!("after {elapsed}"),
         "queued" if run.queued_s.is_some() => format!("for {}", known(run.queued_s, seconds)),
         "running" if run.elapsed_s.is_some() && run.queued_s.is_none() => format!("for {elapsed}"),

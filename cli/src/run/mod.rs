@@ -111,6 +111,7 @@ fn about(flags: &Flags, app: &App, end: &Snapshot, threads: usize) -> About {
         times: Times::here(end.elapsed, end.work, None),
         checking: None,
         losses: None,
+        earlier: None,
         shared: None,
         profile: None,
         job: None,

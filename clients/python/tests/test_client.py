@@ -67,6 +67,27 @@ class Runs(WithGrid):
             self.client.submit("nqueens", 4, priority="urgent")
         self.assertIn("low, normal, high", str(caught.exception))
 
+    def test_a_run_that_is_submitted_again_is_reused(self) -> None:
+        def submitted(number: int, **options: object) -> tuple[str | bytes, sateen.RunStatus]:
+            run = self.client.submit(app("nqueens"), number, **options)
+            result = run.result(60)
+            # Hosts report their last counts a moment after the end.
+            self.until(lambda: run.status().raw["counted"] != "so_far")
+            return result, run.status()
+
+        result, first = submitted(11, reuse=True)
+        self.assertEqual((result, first.reuse, first.earlier), ("2680", True, sateen.EarlierResults(0, 0.0)))
+        again, second = submitted(11, reuse=True)
+        assert second.earlier is not None
+        self.assertEqual((again, second.state, second.earlier.jobs, second.jobs.executed), (result, "done", 1, 0))
+        self.assertGreater(second.earlier.work_s, 0)
+        # Only a run that asks for it.
+        again, other = submitted(11)
+        self.assertEqual((again, other.reuse, other.earlier), (result, False, None))
+        with self.assertRaises(sateen.Refused) as caught:
+            self.client.submit("nqueens", 11, reuse=True, trust="quorum=2")
+        self.assertIn("reuse: ", str(caught.exception))
+
     def test_results_are_text_bytes_json_and_numbers(self) -> None:
         run = self.client.submit(app("nqueens"), 8)
         self.assertEqual((run.result_text(), run.result_bytes(), run.result_json()), ("92", b"92", 92))
@@ -290,6 +311,7 @@ class OtherVersions(unittest.TestCase):
         }
         status = sateen.RunStatus.read(raw)
         self.assertEqual((status.jobs.spawned, status.jobs.stolen, status.hosts), (3, 0, None))
+        self.assertEqual((status.reuse, status.earlier), (False, None))
         self.assertEqual(status.raw["mood"], "good")
 
     def test_an_unknown_reason_is_still_a_failure(self) -> None:
@@ -322,6 +344,9 @@ class Asyncio(WithGrid):
                 ended = {run.number async for run in client.as_completed(runs)}
                 self.assertEqual(ended, {run.number for run in runs})
                 self.assertEqual(await runs[0].result_json(), 724)
+                reusing = await client.submit("nqueens", 6, reuse=True)
+                self.assertTrue((await reusing.status()).reuse)
+                self.assertEqual(await reusing.result(), "4")
                 states = [status.state async for status in runs[0].watch()]
                 self.assertEqual(states, ["done"])
                 with self.assertRaises(sateen.BadInput):

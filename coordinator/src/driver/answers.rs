@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use sateen_protocol::coordinator::CommandError;
+use sateen_protocol::coordinator::{CommandError, Earlier};
 use sateen_protocol::{RunId, RunSpec, RunState};
 use tokio::sync::oneshot;
 
@@ -82,19 +82,27 @@ impl Driver {
                 sql::add_run(connection, &app_name, &to_save, (submitter, owner), now_ms)
             };
             let result = store.write(save).await;
+            let submitted_by = submitter_of(Some(submitter), owner);
+            let earlier = match &result {
+                Ok(run) if spec.reuse => store.earlier(*run, submitted_by, &spec).await,
+                _ => Earlier::default(),
+            };
             // A driver that has stopped has answered by stopping.
-            let _ = driver.send(Submitted { result, spec, submitter, owner, reply });
+            let _ = driver.send(Submitted { result, spec, earlier, submitter, owner, reply });
         });
     }
 
     pub(super) fn submitted(&mut self, submitted: Submitted) {
-        let Submitted { result, spec, submitter, owner, reply } = submitted;
+        let Submitted { result, spec, earlier, submitter, owner, reply } = submitted;
         if let Ok(run) = result {
             tracing::info!(run = run.0, app = ?spec.app, function = spec.function, "run submitted");
             self.links.counters.runs_submitted.fetch_add(1, Relaxed);
             self.chronicles.begin(run);
             self.submitters.add(run, submitter, encoded_bytes(&spec));
-            self.machine.submit(self.clock.now(), run, submitter_of(Some(submitter), owner), spec);
+            let (now, submitter) = (self.clock.now(), submitter_of(Some(submitter), owner));
+            self.saver.keepers.add(run, submitter, &spec);
+            self.machine.submit(now, run, submitter, spec);
+            self.machine.use_earlier(now, run, earlier);
             self.drain();
             self.note_wait(run, &Reasons::default());
         }

@@ -1,5 +1,6 @@
 //! The driver's inputs.
 
+use sateen_protocol::coordinator::Earlier;
 use sateen_protocol::{RunId, RunSpec};
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,6 +15,7 @@ use crate::token::TokenId;
 pub struct Submitted {
     pub result: Result<RunId, StoreError>,
     pub spec: RunSpec,
+    pub earlier: Earlier,
     pub submitter: Peer,
     pub owner: Option<TokenId>,
     pub reply: oneshot::Sender<Result<RunId, StoreError>>,
@@ -71,7 +73,14 @@ mod tests {
                     tokio::task::yield_now().await;
                     let submitter = Peer::of([127, 0, 0, 1].into());
                     let result = Ok(RunId(run));
-                    let submitted = Submitted { result, spec: spec(), submitter, owner: None, reply };
+                    let submitted = Submitted {
+                        result,
+                        spec: spec(),
+                        earlier: Earlier::default(),
+                        submitter,
+                        owner: None,
+                        reply,
+                    };
                     store.send(submitted).expect("the inbox is there");
                 });
                 answer

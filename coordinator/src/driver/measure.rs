@@ -178,7 +178,12 @@ impl New {
     pub fn begin(folder: &Path, links_max: usize, clock: Clock) -> Result<Self, StoreError> {
         let (store, restored) = Store::open(
             folder,
-            Opening { blobs_bytes_max: u64::MAX, results_bytes_max: u64::MAX, new_grid: false },
+            Opening {
+                blobs_bytes_max: u64::MAX,
+                results_bytes_max: u64::MAX,
+                kept_bytes_max: u64::MAX,
+                new_grid: false,
+            },
         )?;
         let links = Arc::new(Links::new(Arc::default(), clock, links_max, Arc::default()));
         let config = CoordinatorConfig {
@@ -198,6 +203,7 @@ impl New {
             chronicles: Vec::new(),
             trees_kept: crate::limits::TREES_KEPT,
             submitters: Vec::new(),
+            reusing: Vec::new(),
         };
         let (driver, handle) = Driver::new(machine, clock, links, Arc::new(store), from_links, known);
         Ok(Self { driver, handle, to_driver })

@@ -12,6 +12,7 @@ mod presence;
 mod rate;
 mod request;
 mod returns;
+mod reuse;
 mod rounds;
 mod saver;
 mod scan;
@@ -48,7 +49,7 @@ use crate::locked;
 use crate::peer::Peer;
 use crate::shutdown::stopped;
 use crate::store::chronicle::SavedHost;
-use crate::store::{Store, StoreError};
+use crate::store::{Reusing, Store, StoreError};
 use hosts::Hosts;
 use inbox::{Inbox, Submitted};
 use places::Submitters;
@@ -79,6 +80,8 @@ pub struct Known {
     pub trees_kept: usize,
     /// Runs that are not over, their submitters, and the sizes of their specifications.
     pub submitters: Vec<(RunId, Option<Peer>, u64)>,
+    /// Runs that are not over and use results of earlier ones.
+    pub reusing: Vec<Reusing>,
 }
 
 /// The next thing to do.
@@ -118,7 +121,7 @@ pub struct Driver {
 impl Driver {
     /// Creates the driver, and the sending ends of its inputs.
     pub fn new(
-        machine: Coordinator,
+        mut machine: Coordinator,
         clock: Clock,
         links: Arc<Links>,
         store: Arc<Store>,
@@ -143,6 +146,11 @@ impl Driver {
         let resting = machine.run_ids().filter_map(|run| chronicles.get(run));
         let resting = resting.flat_map(|chronicle| locked(&chronicle).away().clone().into_keys()).collect();
         let restored = machine.runs().map(|view| (view.run, view.counts())).collect();
+        let mut saver = Saver::new(Arc::clone(&store), Arc::clone(&chronicles));
+        for Reusing { run, submitter, spec, earlier } in known.reusing {
+            saver.keepers.add(run, submitter, &spec);
+            machine.use_earlier(clock.now(), run, earlier);
+        }
         let hosts = Hosts::restore(known.names, known.hosts, resting);
         let handle = DriverHandle {
             requests: to_driver,
@@ -155,7 +163,7 @@ impl Driver {
             clock,
             presence: Presence::new(clock.now()),
             links,
-            saver: Saver::new(Arc::clone(&store), Arc::clone(&chronicles)),
+            saver,
             store,
             chronicles,
             ends,

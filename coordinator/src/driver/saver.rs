@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use super::LateFigures;
 use super::request::ChangeError;
+use super::reuse::Keepers;
 use super::standings::{BatchUnderWay, Standings, save_all};
 use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
@@ -80,6 +81,8 @@ pub struct Saver {
     written: Option<oneshot::Receiver<Written>>,
     held: HashMap<RunId, Held>,
     entries: EntryChanges,
+    /// Results for later runs.
+    pub keepers: Keepers,
     /// Entries that the store's thread has received and not saved yet.
     entries_under_way: Arc<AtomicUsize>,
     chronicles: Arc<Chronicles>,
@@ -111,6 +114,7 @@ impl Saver {
             written: None,
             held: HashMap::new(),
             entries: EntryChanges::default(),
+            keepers: Keepers::default(),
             entries_under_way: Arc::default(),
             chronicles,
             batch: Arc::default(),
@@ -244,6 +248,7 @@ impl Saver {
 
     /// Adds entries to the next batch.
     pub fn add_entries(&mut self, run: RunId, entries: Vec<Entry>, superfluous: Vec<JobKey>) {
+        self.keepers.note_entries(run, &entries);
         let waiting = self.entries.saved.len() + self.entries_under_way.load(Ordering::Relaxed);
         let room = UNSAVED_ENTRIES_MAX.saturating_sub(waiting);
         self.entries_dropped += entries.len().saturating_sub(room) as u64;
@@ -252,8 +257,19 @@ impl Saver {
         self.entries.superfluous.extend(superfluous.into_iter().take(room).map(|key| (run, key)));
     }
 
+    /// Hands the results for later runs to the store, without waiting for it.
+    fn flush_kept(&mut self) {
+        let kept = self.keepers.take();
+        if !kept.is_empty() {
+            let store = Arc::clone(&self.store);
+            // The store has logged why it could not. Losing results only costs work.
+            tokio::spawn(async move { store.keep(kept).await.ok() });
+        }
+    }
+
     /// Hands the batch to the store, without waiting for it.
     pub fn flush_entries(&mut self) {
+        self.flush_kept();
         let changes = std::mem::take(&mut self.entries);
         let count = changes.saved.len();
         if count + changes.superfluous.len() == 0 {
@@ -338,6 +354,7 @@ impl Saver {
         let (chronicles, next) = (Arc::clone(&self.chronicles), Arc::clone(&self.next));
         let save = move |connection: &mut Connection| save_all(connection, &chronicles, &next, true);
         self.store.write(save).await?;
+        self.store.keep(self.keepers.take()).await?;
         let changes = std::mem::take(&mut self.entries);
         self.store.write(move |connection| sql::save_entries(connection, &changes)).await
     }

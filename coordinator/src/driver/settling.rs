@@ -78,6 +78,9 @@ impl Over {
 impl Driver {
     /// A run is over. Its figures follow when hosts have sent their last counts.
     pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
+        self.saver.keepers.note_end(run, &end);
+        // Whoever submits the run again when it is over finds its results.
+        self.saver.flush_entries();
         let end = self.store.results.admit(self.submitters.take(run), end);
         let (state, failure) = end::judge(&end);
         let how = end::sentence(state, failure.as_ref());
@@ -99,6 +102,7 @@ impl Driver {
     /// A run's counts are final. The store's thread computes each host's figures, as it needs them first.
     pub(super) fn settle(&mut self, run: RunId, counts: Counts, account: Account) {
         let Some(Settling { state, end, failure, untold }) = self.over.settling.remove(&run) else { return };
+        self.saver.keepers.remove(run);
         let is_complete = account.is_complete && untold == Untold::Nothing;
         let counted = if is_complete { Counted::Final } else { Counted::Partial };
         let sums = Figures { counted, ..of_account(&account, &counts, Vec::new()) };

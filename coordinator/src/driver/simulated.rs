@@ -87,7 +87,15 @@ fn follow(now: Time) -> Simulation {
 }
 
 fn open(folder: &Path) -> Result<(Store, Restored), StoreError> {
-    Store::open(folder, Opening { blobs_bytes_max: u64::MAX, results_bytes_max: u64::MAX, new_grid: false })
+    Store::open(
+        folder,
+        Opening {
+            blobs_bytes_max: u64::MAX,
+            results_bytes_max: u64::MAX,
+            kept_bytes_max: u64::MAX,
+            new_grid: false,
+        },
+    )
 }
 
 impl Simulated {
@@ -121,6 +129,7 @@ impl Simulated {
             chronicles: restored.chronicles,
             trees_kept: crate::limits::TREES_KEPT,
             submitters: restored.submitters,
+            reusing: restored.reusing,
         };
         let machine = Coordinator::new(config, stored, clock.now());
         let (mut driver, handle) =

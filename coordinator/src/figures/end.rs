@@ -1,6 +1,6 @@
 //! How a run's end is shown.
 
-use sateen_protocol::{JobFailure, MainOutcome, Outcome, RootOutcome, RunEnd, RunState};
+use sateen_protocol::{JobFailure, Outcome, RunEnd, RunState, Verdict};
 
 use super::{Counted, FailureKind, Figures, RunFailure, Times, Untold};
 use crate::clock::seconds;
@@ -30,12 +30,12 @@ pub fn judge(end: &RunEnd) -> (RunState, Option<RunFailure>) {
         RunEnd::Unable(reason) => failure(FailureKind::Unable, reason),
         RunEnd::Unverified(reason) => failure(FailureKind::Unverified, reason),
         RunEnd::Failed(job) => of_job(job.clone()),
-        RunEnd::Finished(finished) => match RootOutcome::of(finished) {
-            RootOutcome::Main(MainOutcome::Text(_) | MainOutcome::Bytes(_)) => (RunState::Done, None),
-            RootOutcome::Main(MainOutcome::Failed(message)) => failure(FailureKind::App, &message),
-            RootOutcome::Main(MainOutcome::BadInput(message)) => failure(FailureKind::Input, &message),
-            RootOutcome::Job(job) => of_job(job),
-            RootOutcome::Unreadable => match finished.outcome {
+        RunEnd::Finished(finished) => match Verdict::of(finished) {
+            Verdict::Result => (RunState::Done, None),
+            Verdict::Failed(message) => failure(FailureKind::App, &message),
+            Verdict::BadInput(message) => failure(FailureKind::Input, &message),
+            Verdict::Job(job) => of_job(job),
+            Verdict::Unreadable => match finished.outcome {
                 Outcome::Done(_) => failure(
                     FailureKind::App,
                     "the module breaks the ABI: its outcome cannot be read; was it built with another version of the SDK?",
@@ -87,14 +87,15 @@ const SHARED_PART_MIN: f64 = 0.03;
 
 /// Processor time of a run that contributed to its result, and that did not, in seconds. A result that was used repeatedly
 /// counts its work with each use, so the answer may account for more work than was ever done, or than is left without the
-/// work done again; then both are unknown. `untold_s` of the work may be unreported.
-fn accounts(times: &Times, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
+/// work done again; then both are unknown. `earlier_s` of what the answer accounts for was done by earlier runs, and `untold_s` of the
+/// work may be unreported.
+fn accounts(times: &Times, earlier_s: f64, untold_s: f64, end: &RunEnd) -> (Option<f64>, Option<f64>) {
     let work_s = times.work_s;
     let RunEnd::Finished(finished) = end else { return (None, Some(work_s)) };
     if judge(end).0 != RunState::Done {
         return (None, Some(work_s));
     }
-    let answer_s = seconds(finished.work_ns);
+    let answer_s = (seconds(finished.work_ns) - earlier_s).max(0.0);
     let excess_s = answer_s + times.redone_work_s - work_s - untold_s;
     // Results that were used explain no more than their work.
     let is_shared = excess_s > SHARED_S_MIN.max(SHARED_PART_MIN * work_s) && excess_s <= times.saved_work_s;
@@ -117,12 +118,14 @@ pub fn close(
     let is_all_told = figures.counted == Counted::Final && !has_lost;
     let apart_s = APART_S.max(APART_PART * figures.times.work_s);
     let untold_s = if is_all_told { apart_s } else { UNTOLD_S * f64::from(workers.max(1)) };
-    let times = &mut figures.times;
+    let (times, earlier) = (&mut figures.times, figures.earlier);
     (times.answer_work_s, times.lost_work_s) = match (judge(end).0, untold) {
         (RunState::Done, Untold::SinceSaved) => (None, None),
-        _ => accounts(times, untold_s, end),
+        // A result that was used by a job that was lost counts again when the job is run again.
+        (RunState::Done, _) if has_lost && earlier.jobs > 0 => (None, None),
+        _ => accounts(times, earlier.work_s, untold_s, end),
     };
-    if let (RunEnd::Finished(finished), Some(answer_s)) = (end, times.answer_work_s) {
+    if let (RunEnd::Finished(finished), Some(answer_s), 0) = (end, times.answer_work_s, earlier.jobs) {
         // The chain includes the work behind reused results, too, and its end is read a moment after the work.
         times.span_s = Some(seconds(finished.span_ns).min(answer_s));
     }
@@ -136,7 +139,7 @@ pub fn close(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sateen_protocol::Finished;
+    use sateen_protocol::{Finished, MainOutcome};
 
     #[test]
     fn the_work_behind_a_result_is_no_more_than_was_done_or_is_unknown() {

@@ -12,8 +12,8 @@ use crate::host_name::HostName;
 
 pub use jobs::JobCounts;
 pub use run::{
-    Barred, Caught, Checked, Counted, FailureKind, Figures, HostFigures, Progress, RunFailure, Steals,
-    TableSize, Times, Untold,
+    Barred, Caught, Checked, Counted, EarlierResults, FailureKind, Figures, HostFigures, Progress,
+    RunFailure, Steals, TableSize, Times, Untold,
 };
 
 /// A host's counts of a run.
@@ -100,6 +100,7 @@ pub fn of_account(account: &Account, counts: &Counts, by_host: Vec<HostFigures>)
         root_losses: account.root_losses,
         table: TableSize { entries, bytes },
         checked: account.checked.as_ref().map(checked),
+        earlier: EarlierResults { jobs: counts.earlier, work_s: seconds(counts.earlier_work_ns) },
         by_host,
         ..Figures::default()
     }

@@ -43,8 +43,20 @@ pub struct Figures {
     /// How its results were checked; none if hosts were trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
+    /// Results of earlier runs that it used.
+    pub earlier: EarlierResults,
     /// Each host that took part.
     pub by_host: Vec<HostFigures>,
+}
+
+/// Results of earlier runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EarlierResults {
+    /// Jobs that were not computed because of them.
+    pub jobs: u64,
+    /// Processor time that they took in those runs, in seconds.
+    pub work_s: f64,
 }
 
 /// How a run's results were checked.

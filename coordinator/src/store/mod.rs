@@ -32,19 +32,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use rusqlite::Connection;
-use sateen_protocol::coordinator::StoredRun;
-use sateen_protocol::{BlobHash, GridId, HostId, PublicKey, RunId};
+use sateen_protocol::coordinator::{Earlier, StoredRun, Submitter};
+use sateen_protocol::{BlobHash, GridId, HostId, PublicKey, RunId, RunSpec};
 
 use crate::chronicle::Chronicle;
 use crate::clock::unix_ms;
 use crate::enrolment::Record;
-use crate::limits::APPS_LISTED_BYTES_MAX;
+use crate::limits::{APPS_LISTED_BYTES_MAX, EARLIER_BYTES_MAX};
 use crate::metrics::Timing;
 use crate::peer::Peer;
 use crate::submitter::submitter_of;
 use chronicle::SavedHost;
 use lane::Lane;
 use opening::{check_new, fresh_identity, lock, open, open_reader};
+use sql::{Keeper, Kept};
 
 pub use blobs::{Blobs, Incoming};
 pub use error::StoreError;
@@ -96,6 +97,8 @@ pub struct Store {
     making_room: tokio::sync::Mutex<()>,
     /// The disk space of finished runs.
     pub results: Results,
+    /// Maximum disk space for results that later runs may find.
+    kept_bytes_max: u64,
     trouble: Mutex<Option<Trouble>>,
     /// Durations of reads, from request to answer.
     pub reading: Arc<Timing>,
@@ -113,8 +116,23 @@ pub struct Opening {
     pub blobs_bytes_max: u64,
     /// Maximum disk space for finished runs, in bytes.
     pub results_bytes_max: u64,
+    /// Maximum disk space for results that later runs may find.
+    pub kept_bytes_max: u64,
     /// A new grid may begin in a folder with blobs and without a database.
     pub new_grid: bool,
+}
+
+/// A run that is not over and uses results of earlier ones.
+#[derive(Debug)]
+pub struct Reusing {
+    /// The run.
+    pub run: RunId,
+    /// Who submitted it.
+    pub submitter: Submitter,
+    /// What it is.
+    pub spec: RunSpec,
+    /// What it may find.
+    pub earlier: Earlier,
 }
 
 /// The contents of a data folder at the start.
@@ -130,6 +148,8 @@ pub struct Restored {
     pub seed: u64,
     /// Its runs that are not over.
     pub runs: Vec<StoredRun>,
+    /// Those of them that use results of earlier runs.
+    pub reusing: Vec<Reusing>,
     /// Who submitted each of them, if known, and the size of its specification.
     pub submitters: Vec<(RunId, Option<Peer>, u64)>,
     /// Names and sites of hosts that work on them.
@@ -173,7 +193,7 @@ impl Store {
         let seed = getrandom::u64().map_err(StoreError::Randomness)?;
         let kept = sql::results_by_peer(&connection)?;
         let (mut runs, mut names, mut submitted) = (Vec::new(), Vec::new(), Vec::new());
-        let mut submitters = Vec::new();
+        let (mut submitters, mut reusing) = (Vec::new(), Vec::new());
         for row in sql::runs_to_restore(&connection)? {
             let entries = sql::entries(&connection, row.run)?;
             let chronicle::NamedStanding { standing, names: known } =
@@ -183,6 +203,11 @@ impl Store {
             submitters.push((row.run, row.submitter, encoded_bytes(&row.spec)));
             let submitter = submitter_of(row.submitter, row.owner);
             let (run, spec, state) = (row.run, row.spec, row.state);
+            if spec.reuse {
+                let earlier = sql::earlier(&connection, Keeper { submitter, app: spec.app }, run, &spec)?;
+                let earlier = Earlier::new(&spec, EARLIER_BYTES_MAX, earlier);
+                reusing.push(Reusing { run, submitter, spec: spec.clone(), earlier });
+            }
             runs.push(StoredRun { run, submitter, spec, state, entries, standing });
         }
         let mut chronicles = Vec::new();
@@ -220,6 +245,7 @@ impl Store {
             blobs,
             making_room: tokio::sync::Mutex::default(),
             results: Results::new(opening.results_bytes_max, kept),
+            kept_bytes_max: opening.kept_bytes_max,
             trouble: Mutex::new(None),
             reading: Arc::default(),
             writing: Arc::default(),
@@ -233,6 +259,7 @@ impl Store {
             seed,
             runs,
             submitters,
+            reusing,
             names,
             hosts,
             chronicles,
@@ -264,6 +291,30 @@ impl Store {
         self.writing.count(began.elapsed());
         self.note(result.as_ref().err());
         result
+    }
+
+    /// Keeps results for later runs.
+    pub async fn keep(&self, results: Vec<Kept>) -> Result<(), StoreError> {
+        let bytes_max = self.kept_bytes_max;
+        self.write(move |connection| sql::keep(connection, &results, bytes_max, unix_ms())).await
+    }
+
+    /// What a new run may find that earlier runs of its submitter have computed. None if that cannot be read: it only costs
+    /// work.
+    pub async fn earlier(&self, run: RunId, submitter: Submitter, spec: &RunSpec) -> Earlier {
+        let (keeper, spec) = (Keeper { submitter, app: spec.app }, spec.clone());
+        let noted = self.write(move |connection| sql::use_kept(connection, keeper, unix_ms())).await;
+        let found = self.read(move |connection| {
+            let entries = sql::earlier(connection, keeper, run, &spec)?;
+            Ok(Earlier::new(&spec, EARLIER_BYTES_MAX, entries))
+        });
+        match (noted, found.await) {
+            (Ok(()), Ok(earlier)) => earlier,
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::warn!(run = run.0, %error, "no results of earlier runs can be read");
+                Earlier::default()
+            }
+        }
     }
 
     /// Runs blocking work with the blobs.

@@ -325,8 +325,9 @@ fn a_run_from_before_there_were_policies_or_shares_has_the_usual_ones() {
     for spec in [spec(), whole_spec()] {
         assert_eq!(decoded(&bytes(&spec)), spec);
     }
-    let (share, trust_and_share) = ([0, 1, 1], [0, 0, 1, 1]);
+    let (reuse, share, trust_and_share) = ([0], [0, 1, 1, 0], [0, 0, 1, 1, 0]);
     let checked = RunSpec { trust: Trust::Quorum(3), ..spec() };
+    assert_eq!(decoded(&older(&whole_spec(), &reuse)), whole_spec());
     assert_eq!(decoded(&older(&spec(), &share)), spec());
     assert_eq!(decoded(&older(&checked, &share)), checked);
     let oldest = older(&spec(), &trust_and_share);

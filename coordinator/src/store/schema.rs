@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 16] = [
+const MIGRATIONS: [&str; 17] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -190,6 +190,29 @@ const MIGRATIONS: [&str; 16] = [
     -- What submitters get of the grid.
     ALTER TABLE tokens ADD COLUMN weight INTEGER;
     ALTER TABLE tokens ADD COLUMN runs_max INTEGER; -- runs that are not over
+",
+    "
+    -- Results that later runs of the same submitter and app may find.
+    CREATE TABLE kept_results (
+        owner BLOB NOT NULL, -- the submitter, 16 bytes
+        app BLOB NOT NULL,
+        key BLOB NOT NULL,
+        run INTEGER NOT NULL, -- that computed it
+        inputs BLOB NOT NULL, -- what all jobs of that run depend on
+        work_ns INTEGER NOT NULL,
+        entry BLOB NOT NULL, -- postcard
+        PRIMARY KEY (owner, app, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX kept_results_by_work ON kept_results (owner, app, work_ns);
+    CREATE INDEX kept_results_by_inputs ON kept_results (owner, app, inputs, work_ns);
+    CREATE INDEX kept_results_by_run ON kept_results (run);
+    CREATE TABLE kept_sums (
+        owner BLOB NOT NULL,
+        app BLOB NOT NULL,
+        bytes INTEGER NOT NULL, -- of all its results
+        used_at_ms INTEGER NOT NULL,
+        PRIMARY KEY (owner, app)
+    ) WITHOUT ROWID;
 ",
 ];
 

@@ -4,6 +4,7 @@
 mod apps;
 mod blobs;
 mod entries;
+mod kept;
 mod keys;
 mod results;
 mod space;
@@ -26,6 +27,7 @@ pub use apps::{
 };
 pub use blobs::{referred, uploaded, uploads};
 pub use entries::{EntryChanges, entries, save_entries};
+pub use kept::{Inputs, Keeper, Kept, earlier, keep, use_kept};
 pub use keys::{host_keys, save_host_keys};
 pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
@@ -185,6 +187,7 @@ pub fn delete_run(connection: &mut Connection, run: RunId) -> Result<Option<(Opt
     ] {
         transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.0 as i64])?;
     }
+    kept::forget_kept(&transaction, run)?;
     apps::forget_unnamed(&transaction)?;
     transaction.commit()?;
     give_back_space(connection, freed.map_or(0, |(_, bytes)| bytes))?;
@@ -352,7 +355,8 @@ pub(super) fn blob<T: DeserializeOwned>(
     })
 }
 
-/// A run's specification. Those that older versions saved lack its share, and before that how far hosts are trusted.
+/// A run's specification. Those that older versions saved lack whether it reuses results, before that its share, and before that
+/// how far hosts are trusted.
 fn spec_of(row: &Row<'_>, column: usize) -> rusqlite::Result<RunSpec> {
     decode_spec(&row.get::<_, Vec<u8>>(column)?).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, Box::new(error))
@@ -361,10 +365,11 @@ fn spec_of(row: &Row<'_>, column: usize) -> rusqlite::Result<RunSpec> {
 
 /// The same from its bytes.
 pub(super) fn decode_spec(bytes: &[u8]) -> Result<RunSpec> {
-    let shared = encode(&Share::default())?;
+    let reused = encode(&false)?;
+    let shared = [encode(&Share::default())?, reused.clone()].concat();
     let trusted = [encode(&Trust::default())?, shared.clone()].concat();
     let mut read = decode(bytes, "a run");
-    for missing in [shared, trusted] {
+    for missing in [reused, shared, trusted] {
         read = read.or_else(|error| postcard::from_bytes(&[bytes, &missing].concat()).map_err(|_| error));
     }
     read

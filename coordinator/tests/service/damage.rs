@@ -71,6 +71,7 @@ fn lived_in() -> (TempDir, u64, u64) {
             depth: 1,
             lineage: Lineage(vec![JobTag(1)]),
             state: EntryState::Done(finished),
+            is_earlier: false,
         };
         host.send(&[
             ToCoordinator::Entries { run, entries: vec![entry] },

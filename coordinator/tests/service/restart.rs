@@ -360,6 +360,7 @@ fn entries_of_a_run_survive_kill_9() {
         depth: 1,
         lineage: Lineage::default(),
         state: EntryState::Done(finished.clone()),
+        is_earlier: false,
     };
     host.send(&[ToCoordinator::Entries { run: given, entries: (1..=7).map(entry).collect() }]);
     let database = server.folder.path().join("state.sqlite");

@@ -91,6 +91,7 @@ impl Runtime for Workers {
         let app = app.map_err(say)?;
         let options = PortionOptions {
             record_every: record_every(&spec),
+            keeps_results: spec.reuse,
             salt: spec.salt(),
             run_name: loading.run.0.to_le_bytes().to_vec(),
             function: spec.function,

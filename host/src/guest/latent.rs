@@ -1,7 +1,7 @@
 //! Latent jobs: those that only the guest knows. They are spawned and have not begun. They lie on a stack in the guest's
 //! memory, where its host counts them.
 
-use sateen_abi::stack::{BYTES, FLOOR, HOLE, KEPT, MARKS, TOP};
+use sateen_abi::stack::{BYTES, FLOOR, HOLE, JOB, KEPT, MARKS, TOP};
 
 use crate::scheduler::DEPTHS;
 
@@ -11,9 +11,6 @@ const SHORT_BYTES: u32 = 8 << 10;
 const SAMPLES_BETWEEN: u32 = 32;
 /// More records than an honest guest's stack holds.
 const RECORDS_MAX: u64 = 1 << 16;
-
-/// The place of the depth of a latent job's spawn in its record.
-const DEPTH_AT: usize = 4;
 
 /// An instance's latent jobs.
 #[derive(Debug)]
@@ -111,7 +108,7 @@ fn count(memory: &[u8], floor: u32, top: u32, length_at: u32, by_depth: &mut [u3
         }
         let Some(next) = at.checked_add(length).filter(|next| *next > at) else { break };
         if first & HOLE == 0 {
-            let depth = number(memory, at as usize + DEPTH_AT).unwrap_or(0);
+            let depth = number(memory, at as usize + JOB).unwrap_or(0);
             last = (depth as usize).min(DEPTHS - 1);
             by_depth[last] += 1;
         }
@@ -148,7 +145,7 @@ mod tests {
         let mut top = STACK;
         for (depth, (kind, marks)) in records.iter().enumerate() {
             put(top, kind | marks);
-            put(top + DEPTH_AT as u32, depth as u32);
+            put(top + JOB as u32, depth as u32);
             top += if *kind == KIND { 16 } else { 40 };
         }
         put(FLOOR as u32, STACK);

@@ -46,6 +46,8 @@ pub struct PortionOptions {
     /// How often a computing guest exposes a job in order to record its result. `None`: nothing is recorded,
     /// and a crash loses all work.
     pub record_every: Option<Duration>,
+    /// Later runs may find its results, so all that are worth it are recorded, and not only those that a crash would lose.
+    pub keeps_results: bool,
     /// The memory that its guests share with those of other portions; without it, only the run's limits hold.
     pub memory: Option<HostMemory>,
     /// Turns, if several portions share a host's threads; without them, all of a portion's workers may compute
@@ -73,6 +75,7 @@ impl Default for PortionOptions {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             priority: Priority::Normal,
             record_every: Some(Duration::from_millis(RECORD_EVERY_MS.into())),
+            keeps_results: false,
             memory: None,
             turns: None,
             may_share_instances: true,
@@ -108,6 +111,7 @@ impl Portion {
                 run_name: options.run_name,
             }),
             record_every: options.record_every,
+            keeps_results: options.keeps_results,
             notify: options.notify,
             reclaim: options.reclaim,
         };

@@ -50,6 +50,7 @@ pub type Registry = registry::Registry<Option<Remote>>;
 pub struct RemoteParts {
     pub keys: Arc<Keys>,
     pub record_every: Option<Duration>,
+    pub keeps_results: bool,
     pub notify: TakeNotices,
     /// See [`PortionOptions`](crate::portion::PortionOptions).
     pub reclaim: Arc<dyn Fn() + Send + Sync>,
@@ -60,6 +61,8 @@ pub struct Remote {
     pub keys: Arc<Keys>,
     /// How often finished work is recorded; `None` if it is not.
     pub record_every: Option<Duration>,
+    /// Whether all results that are worth it are recorded.
+    pub keeps_results: bool,
     pub notices: Arc<Notices>,
     pub lookups: Lookups,
     /// Jobs of other hosts that have no outcome.
@@ -110,10 +113,11 @@ struct RemoteFigures {
 
 impl Remote {
     pub fn new(parts: RemoteParts, threads: usize) -> Self {
-        let RemoteParts { keys, record_every, notify, reclaim } = parts;
+        let RemoteParts { keys, record_every, keeps_results, notify, reclaim } = parts;
         Self {
             keys,
             record_every,
+            keeps_results,
             notices: Arc::new(Notices::new(notify, record_every)),
             lookups: Lookups::new(),
             held: Mutex::default(),
@@ -292,6 +296,7 @@ mod tests {
             RemoteParts {
                 keys: Arc::new(keys),
                 record_every,
+                keeps_results: false,
                 notify: Arc::new(|_| {}),
                 reclaim: Arc::new(|| {}),
             },

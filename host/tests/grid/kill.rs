@@ -13,7 +13,13 @@ fn entry(job: u32) -> Entry {
     let mut key = [7; 32];
     key[..4].copy_from_slice(&job.to_be_bytes());
     let finished = Finished { outcome: Outcome::Done(vec![1; 100].into()), work_ns: 1, span_ns: 1 };
-    Entry { key: JobKey(key), depth: 1, lineage: Lineage::default(), state: EntryState::Done(finished) }
+    Entry {
+        key: JobKey(key),
+        depth: 1,
+        lineage: Lineage::default(),
+        state: EntryState::Done(finished),
+        is_earlier: false,
+    }
 }
 
 /// Not a test by itself: the process that the test below kills.

@@ -195,6 +195,7 @@ mod tests {
                 depth: 1,
                 lineage: Lineage::default(),
                 state: state.clone(),
+                is_earlier: false,
             };
             grid.tell(*link, ToCoordinator::Entries { run, entries: (0..16).map(of_job).collect() });
             grid.tell(*link, ToCoordinator::Find { run, key: JobKey([number as u8; 32]) });

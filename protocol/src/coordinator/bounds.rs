@@ -32,7 +32,7 @@ fn with_entries(count: u64) -> (Grid, LinkId, JobKey) {
         let state = EntryState::DoneAt { host: HostId(99), work_ns: 1 };
         let depth = 1 + (count - job) as u32 % 20;
         let above = Lineage(vec![root.tag(); depth as usize]);
-        let entry = Entry { key: key(job), depth, lineage: above, state };
+        let entry = Entry { key: key(job), depth, lineage: above, state, is_earlier: false };
         assert!(coordinator_run.ledger.record(&entry, HostId(99), None).is_some());
     }
     (grid, link, root)
@@ -221,7 +221,7 @@ fn a_search_does_not_introduce_a_host_to_a_whole_grid() {
     for (job, (_, (host, ..))) in joined.iter().enumerate() {
         let state = EntryState::DoneAt { host: *host, work_ns: 1 };
         let above = Lineage(vec![root.tag()]);
-        let entry = Entry { key: key(job as u64), depth: 1, lineage: above, state };
+        let entry = Entry { key: key(job as u64), depth: 1, lineage: above, state, is_earlier: false };
         assert!(coordinator_run.ledger.record(&entry, *host, None).is_some());
     }
     let circle = |grid: &Grid| grid.machine.circle(searcher).collect::<Vec<_>>();

@@ -77,7 +77,8 @@ fn a_run_whose_result_was_saved_needs_no_host() {
     let root = root_job(&spec());
     let finished = Finished { outcome: Outcome::Done(vec![0, 0].into()), work_ns: 1, span_ns: 1 };
     let state = EntryState::Done(finished.clone());
-    let entries = vec![Entry { key: root.key, depth: 0, lineage: Lineage::default(), state }];
+    let entries =
+        vec![Entry { key: root.key, depth: 0, lineage: Lineage::default(), state, is_earlier: false }];
     let (state, standing) = (RunState::Running, Standing::default());
     let stored =
         StoredRun { run: RUN, submitter: Default::default(), spec: spec(), state, entries, standing };
@@ -103,7 +104,13 @@ fn entries_that_are_too_long_close_the_link() {
         let entries = (0..count as u8).map(|number| {
             let finished = Finished { outcome: Outcome::Done(vec![0; bytes].into()), work_ns: 1, span_ns: 1 };
             let (key, above) = (crate::JobKey([number; 32]), Lineage(vec![tag; lineage]));
-            Entry { key, depth: lineage as u32, lineage: above, state: EntryState::Done(finished) }
+            Entry {
+                key,
+                depth: lineage as u32,
+                lineage: above,
+                state: EntryState::Done(finished),
+                is_earlier: false,
+            }
         });
         grid.tell(link, ToCoordinator::Entries { run: RUN, entries: entries.collect() });
         let found = grid.machine.run(RUN).map_or(0, |run| run.table().0);
@@ -156,7 +163,7 @@ fn a_run_is_done_only_if_its_entry_point_returned_a_result() {
 fn a_root_that_may_have_begun_is_restored_as_lost() {
     let entry = || {
         let state = EntryState::DoneAt { host: HostId(9), work_ns: 1 };
-        Entry { key: crate::JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state }
+        Entry { key: crate::JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state, is_earlier: false }
     };
     for (state, entries, is_redone) in [
         (RunState::Queued, Vec::new(), false),

@@ -257,7 +257,7 @@ fn the_maximum_number_and_size_of_entries_is_accepted_and_no_more() {
         let outcome = Outcome::Done(vec![0; bytes].into());
         let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
         let key = JobKey([1; 32]);
-        Entry { key, depth: above as u32, lineage: Lineage(vec![key.tag(); above]), state }
+        Entry { key, depth: above as u32, lineage: Lineage(vec![key.tag(); above]), state, is_earlier: false }
     };
     for (count, bytes, above, is_taken) in [
         (ENTRIES_PER_MESSAGE_MAX, INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX, true),
@@ -314,7 +314,8 @@ fn runs_and_hosts_are_shown_as_they_are() {
     grid.tell(link, ToCoordinator::Ready { run: RUN });
     let outcome = Outcome::Done(vec![0; 100].into());
     let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
-    let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state };
+    let entry =
+        Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state, is_earlier: false };
     grid.tell(link, ToCoordinator::Entries { run: RUN, entries: vec![entry] });
     let counted = Counts { updates: 3, busy: 1, workers: 4, ..Counts::default() };
     let mut message = counts(0, 0, Some((1, 2)));

@@ -120,7 +120,7 @@ fn entry(number: u64, ancestors: u64) -> Entry {
     let outcome = Outcome::Done(vec![0; INLINE_RESULT_BYTES_MAX].into());
     let finished = Finished { outcome, work_ns: 1 + number, span_ns: 1 };
     let lineage = Lineage((0..ancestors).map(|tag| JobTag(number * 100 + tag)).collect());
-    Entry { key: JobKey(key), depth: 1, lineage, state: EntryState::Done(finished) }
+    Entry { key: JobKey(key), depth: 1, lineage, state: EntryState::Done(finished), is_earlier: false }
 }
 
 #[test]

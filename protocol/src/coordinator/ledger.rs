@@ -15,12 +15,27 @@ pub struct Ledger {
     is_swept: bool,
     subscriptions: Subscriptions,
     unsaved: Unsaved,
+    /// Later runs may use its results, so all are saved.
+    keeps_all: bool,
+    earlier_bytes: usize,
 }
 
 impl Ledger {
-    /// Of a new run, with an empty table.
-    pub fn new(table: Table) -> Self {
-        Self { table, is_swept: false, subscriptions: Subscriptions::default(), unsaved: Unsaved::default() }
+    /// Of a new run, with an empty table. If it `keeps_all`, results are also saved that the run no longer needs.
+    pub fn new(table: Table, keeps_all: bool) -> Self {
+        let (subscriptions, unsaved) = (Subscriptions::default(), Unsaved::default());
+        Self { table, is_swept: false, subscriptions, unsaved, keeps_all, earlier_bytes: 0 }
+    }
+
+    /// Adds results of earlier runs.
+    pub fn add_earlier(&mut self, earlier: Table) {
+        self.earlier_bytes = earlier.bytes();
+        self.table.add_all(earlier);
+    }
+
+    /// About the memory that these took.
+    pub fn earlier_bytes(&self) -> usize {
+        self.earlier_bytes
     }
 
     /// Adds entries that were saved before a restart of the coordinator.
@@ -111,7 +126,8 @@ impl Ledger {
         *room -= entries.len();
         // Which host runs a job is of no use after a restart.
         entries.retain(|entry| {
-            !matches!(entry.state, EntryState::Running(_)) && self.table.get(&entry.key).is_some()
+            let is_needed = self.keeps_all || self.table.get(&entry.key).is_some();
+            !matches!(entry.state, EntryState::Running(_)) && is_needed
         });
         (entries, superfluous)
     }
@@ -180,11 +196,17 @@ mod tests {
     const ROOT: HostId = HostId(3);
 
     fn ledger() -> Ledger {
-        Ledger::new(Table::new(1 << 20))
+        Ledger::new(Table::new(1 << 20), false)
     }
 
     fn entry(job: u8, state: EntryState) -> Entry {
-        Entry { key: JobKey([job; 32]), depth: 1, lineage: Lineage(vec![ABOVE.tag()]), state }
+        Entry {
+            key: JobKey([job; 32]),
+            depth: 1,
+            lineage: Lineage(vec![ABOVE.tag()]),
+            state,
+            is_earlier: false,
+        }
     }
 
     fn done() -> EntryState {
@@ -205,7 +227,8 @@ mod tests {
         assert_eq!(ledger.result_for_runner(&running), Some(&result));
         assert_eq!(ledger.result_for_runner(&result), None, "it does not run");
         assert_eq!(ledger.record(&entry(2, done()), OTHER, Some(ROOT)), hosts(&[]), "not to its sender");
-        let above = Entry { key: ABOVE, depth: 0, lineage: Lineage::default(), state: done() };
+        let above =
+            Entry { key: ABOVE, depth: 0, lineage: Lineage::default(), state: done(), is_earlier: false };
         assert_eq!(ledger.record(&above, ONE, None), hosts(&[OTHER]));
         assert_eq!(ledger.subscriptions_len(), 0, "nothing below it is needed");
     }
@@ -224,7 +247,8 @@ mod tests {
         let mut room = 10;
         assert_eq!(ledger.take_unsaved(&mut room), (vec![entry(1, done())], Vec::new()));
         assert_eq!((room, ledger.unsaved_len(), ledger.save_due()), (8, 0, None));
-        let above = Entry { key: ABOVE, depth: 0, lineage: Lineage::default(), state: done() };
+        let above =
+            Entry { key: ABOVE, depth: 0, lineage: Lineage::default(), state: done(), is_earlier: false };
         ledger.record(&above, ONE, None);
         ledger.save_later(Time(6), vec![above.clone()]);
         assert!(!ledger.begin_sweep(), "there are few");

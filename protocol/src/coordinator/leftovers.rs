@@ -20,7 +20,13 @@ fn key(job: u8) -> JobKey {
 }
 
 fn running(job: u8) -> Entry {
-    Entry { key: key(job), depth: 1, lineage: Lineage::default(), state: EntryState::Running(HostId(9)) }
+    Entry {
+        key: key(job),
+        depth: 1,
+        lineage: Lineage::default(),
+        state: EntryState::Running(HostId(9)),
+        is_earlier: false,
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! place, `root` which host has a root job, `participation` which hosts' reports count, and `over` collects the last
 //! reports of runs that are over. `validation` is how a run's results are checked, made of `claims` on each unit and of
 //! the `checkers`, `check_runs` are the runs in which these do so, `checking` has units computed again, and `standings`
-//! keeps what is known of owners from earlier runs. `reasons` says why a run waits. `parcels` sends what is too large
+//! keeps what is known of owners from earlier runs. `earlier` has results of those for a run to find. `reasons` says why a run waits. `parcels` sends what is too large
 //! for one message. `results` is the coordinator's result table and the barrier that makes recovery find orphans;
 //! `lookups` keeps the searches that wait for it, and their answers. These files have only tests: `bounds`, `commands`,
 //! `corners`, `doors` and `leftovers`.
@@ -34,6 +34,7 @@ mod commands;
 mod corners;
 #[cfg(test)]
 mod doors;
+mod earlier;
 mod ended;
 mod hosts;
 #[cfg(test)]
@@ -101,6 +102,7 @@ use run::CoordinatorRun;
 use silence::Silence;
 use working::Working;
 
+pub use earlier::{Earlier, may_be_kept};
 pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun, Submitter,

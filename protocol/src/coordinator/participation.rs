@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn entry(key: JobKey, state: EntryState) -> ToCoordinator {
-        let entries = vec![Entry { key, depth: 0, lineage: Lineage::default(), state }];
+        let entries = vec![Entry { key, depth: 0, lineage: Lineage::default(), state, is_earlier: false }];
         ToCoordinator::Entries { run: RUN, entries }
     }
 
@@ -254,7 +254,7 @@ mod tests {
         let below = |job: u8| {
             let lineage = Lineage(vec![root_job(&spec()).key.tag()]);
             let state = EntryState::Done(finished());
-            let entries = vec![Entry { key: JobKey([job; 32]), depth: 1, lineage, state }];
+            let entries = vec![Entry { key: JobKey([job; 32]), depth: 1, lineage, state, is_earlier: false }];
             ToCoordinator::Entries { run: RUN, entries }
         };
         let table = |grid: &Grid| grid.machine.run(RUN).map(|view| view.table().0);
@@ -354,6 +354,7 @@ mod tests {
                 depth: 1,
                 lineage: Lineage::default(),
                 state: EntryState::Done(finished()),
+                is_earlier: false,
             }];
             grid.tell(link, ToCoordinator::Entries { run, entries });
             let count = grid.machine.run(run).map(|view| view.table().0);

@@ -35,6 +35,10 @@ impl Coordinator {
         if entries.iter().any(Entry::is_too_large) {
             return Err(Misbehaviour::TooMuch);
         }
+        if self.over.get(&run).is_some() {
+            self.keep_late(host, run, entries);
+            return Ok(());
+        }
         if !self.may_record(host, run) || self.is_out(host, run) {
             return Ok(());
         }
@@ -44,7 +48,8 @@ impl Coordinator {
         let mut forwarded: BTreeMap<HostId, Vec<Entry>> = BTreeMap::new();
         let mut news = Vec::new();
         for entry in entries {
-            if entry.key == coordinator_run.root.spec().key && !may_be_root {
+            // Which results are earlier is known here, and not by hosts.
+            if entry.is_earlier || (entry.key == coordinator_run.root.spec().key && !may_be_root) {
                 continue;
             }
             let Some(hosts) = coordinator_run.ledger.record(&entry, host, coordinator_run.root.host()) else {

@@ -77,6 +77,7 @@ impl Coordinator {
             self.wake_turn(now, run);
         } else if is_of_this_turn {
             coordinator_run.readiness.set_ready(host);
+            self.send_earlier(now, host, run);
             self.assign_roots(now);
             self.look_at_checks(now, run);
         }
@@ -192,6 +193,9 @@ impl Coordinator {
                 self.outputs.event(Event::RootLost(run, host));
             }
         }
+        if self.use_earlier_result(now, run) {
+            return;
+        }
         let Some(coordinator_run) = self.runs.get(&run) else { return };
         let known = coordinator_run
             .ledger
@@ -205,8 +209,7 @@ impl Coordinator {
         };
         let Some(host) = orphan.or_else(|| self.choose_root_host(run)) else { return };
         let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
-        let (number, mut spec) =
-            coordinator_run.root.assign(host, !coordinator_run.ledger.table().is_empty());
+        let (number, mut spec) = coordinator_run.root.assign(host, coordinator_run.ledger.table());
         if spec.redone {
             spec.lookup_below = coordinator_run.ledger.table().depth_below(spec.key.tag());
             self.send_ahead(now, host, Answer::unasked(run, spec.key));

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::limits::SOUGHT_CHECKED_AT_ONCE_MAX;
 use crate::message::{JobNote, NoteKind};
-use crate::{AssignmentId, HostId, JobSpec, RunSpec, Time, root_job};
+use crate::{AssignmentId, HostId, JobSpec, RunSpec, Table, Time, root_job};
 
 use super::Standing;
 
@@ -139,14 +140,19 @@ impl RootJob {
 
     // ---- its hosts ----
 
-    /// It is assigned to a host under a new number; returns that, and what is sent. `has_entries`: some of its run was done.
-    pub fn assign(&mut self, host: HostId, has_entries: bool) -> (AssignmentId, JobSpec) {
+    /// It is assigned to a host under a new number; returns that, and what is sent. The `table` has what was done of its run,
+    /// or of earlier ones: then no host has lost any of it.
+    pub fn assign(&mut self, host: HostId, table: &Table) -> (AssignmentId, JobSpec) {
         self.next_number += 1;
         let number = AssignmentId(self.next_number);
         self.assigned = Some((host, number));
         self.is_begun = false;
         self.claims.insert((host, number));
-        self.spec.redone |= has_entries;
+        if !self.spec.redone && !table.is_empty() {
+            self.spec.redone = true;
+            self.spec.given_back =
+                table.iter().take(SOUGHT_CHECKED_AT_ONCE_MAX).all(|entry| entry.is_earlier);
+        }
         (number, self.spec.clone())
     }
 
@@ -276,8 +282,8 @@ impl RootJob {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::JobTag;
     use crate::coordinator::tests::spec;
+    use crate::{Entry, EntryState, Finished, JobKey, JobTag, Lineage, Outcome};
 
     const ONE: HostId = HostId(1);
     const OTHER: HostId = HostId(2);
@@ -290,11 +296,11 @@ mod tests {
     fn results_of_all_that_have_or_had_it_count() {
         let mut root = new();
         assert_eq!((root.known_host(), root.is_claimed_by(ONE), root.claims_len()), (None, false, 0));
-        let (first, begun) = root.assign(ONE, false);
+        let (first, begun) = root.assign(ONE, &Table::new(0));
         assert_eq!((first, begun.redone, begun.given_back), (AssignmentId(1), false, false));
         assert_eq!((root.take(), root.take()), (Some(ONE), None));
         root.begin_again(true);
-        let (second, again) = root.assign(OTHER, false);
+        let (second, again) = root.assign(OTHER, &Table::new(0));
         assert_eq!((second, again.redone, again.given_back), (AssignmentId(2), true, true));
         assert!(root.is_claimed(ONE, first) && root.is_claimed(OTHER, second));
         assert!(root.is_claimed_by(ONE) && !root.is_claimed(ONE, second));
@@ -325,14 +331,14 @@ mod tests {
         for (host, note) in [own, of_its_thief] {
             let notes = [note];
             let mut root = new();
-            let (number, _) = root.assign(ONE, false);
+            let (number, _) = root.assign(ONE, &Table::new(0));
             assert_eq!((root.hear(host, &notes), root.is_begun()), (None, true));
             root.take();
-            root.assign(ONE, false);
+            root.assign(ONE, &Table::new(0));
             assert!(!root.is_begun(), "this message may be lost");
             root.disclaim(ONE, number);
             root.take();
-            root.assign(OTHER, false);
+            root.assign(OTHER, &Table::new(0));
             assert_eq!((root.hear(host, &notes), root.hear(host, &notes)), (Some(ONE), None), "once");
             assert!(!root.is_begun(), "the other has not begun it");
         }
@@ -345,8 +351,28 @@ mod tests {
         root.claim(OTHER, AssignmentId(3));
         root.keep(ONE, AssignmentId(7));
         assert_eq!(root.assigned(), Some((ONE, AssignmentId(7))));
-        assert_eq!(root.assign(OTHER, true).0, AssignmentId(8));
-        assert!(root.spec().redone, "there are entries");
+        assert_eq!(root.assign(OTHER, &Table::new(0)).0, AssignmentId(8));
+    }
+
+    #[test]
+    fn a_root_below_which_something_is_known_was_begun_in_this_run_or_an_earlier_one() {
+        for (known, expected) in
+            [(&[][..], (false, false)), (&[true], (true, true)), (&[true, false], (true, false))]
+        {
+            let mut table = Table::new(1 << 20);
+            for (job, is_earlier) in known.iter().enumerate() {
+                let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
+                table.insert(Entry {
+                    key: JobKey([job as u8; 32]),
+                    depth: 1,
+                    lineage: Lineage(vec![new().spec().key.tag()]),
+                    state: EntryState::Done(finished),
+                    is_earlier: *is_earlier,
+                });
+            }
+            let (_, spec) = new().assign(ONE, &table);
+            assert_eq!((spec.redone, spec.given_back), expected, "{known:?}");
+        }
     }
 
     #[test]
@@ -390,7 +416,7 @@ mod tests {
         root.time_out(Time(9));
         assert!(!root.is_held_back() && root.held_back_until(never).is_none());
         root.hold_back(6, Time(20));
-        root.assign(ONE, false);
+        root.assign(ONE, &Table::new(0));
         root.hold_back_further(7);
         assert!(!root.is_held_back() && !root.is_free(Time(30), always), "a host has it");
     }

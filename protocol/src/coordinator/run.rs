@@ -46,6 +46,8 @@ pub struct CoordinatorRun {
     pub submitter: Submitter,
     /// How its results are checked, if they are.
     pub validation: Option<Box<Validation>>,
+    /// Its result is that of an earlier run, which took this much processor time for it, in nanoseconds.
+    pub found_earlier_ns: Option<u64>,
 }
 
 /// Whether hosts of a run record finished work before they give it back.
@@ -62,8 +64,8 @@ impl CoordinatorRun {
             state,
             turn: Turn::default(),
             root: RootJob::new(&spec, now),
+            ledger: Ledger::new(table, spec.reuse),
             spec: Arc::new(spec),
-            ledger: Ledger::new(table),
             readiness: Readiness::default(),
             tally: Tally::default(),
             progress: None,
@@ -71,6 +73,7 @@ impl CoordinatorRun {
             meter: Meter::default(),
             since: now,
             awaited: BTreeSet::new(),
+            found_earlier_ns: None,
         }
     }
 
@@ -169,7 +172,12 @@ impl CoordinatorRun {
     }
 
     pub fn counts(&self) -> Counts {
-        self.tally.sum()
+        let mut counts = self.tally.sum();
+        if let Some(work_ns) = self.found_earlier_ns {
+            counts.earlier = counts.earlier.saturating_add(1);
+            counts.earlier_work_ns = counts.earlier_work_ns.saturating_add(work_ns);
+        }
+        counts
     }
 
     /// Processor time of checks of its results, in nanoseconds.

@@ -178,6 +178,10 @@ impl Coordinator {
 
     pub(super) fn end(&mut self, now: Time, run: RunId, end: RunEnd, state: RunState) {
         self.end_checks(run, true);
+        if self.runs.get(&run).is_some_and(|run| run.spec.reuse) {
+            let mut room = usize::MAX;
+            self.save_entries(run, &mut room);
+        }
         let Some(mut coordinator_run) = self.runs.remove(run) else { return };
         coordinator_run.state = state;
         self.outputs.command(Command::SaveEnd { run, end });

@@ -72,7 +72,7 @@ mod tests {
     fn entries_are_taken_in_order_in_batches_of_any_size() {
         let entry = |job| {
             let state = EntryState::Running(HostId(1));
-            Entry { key: JobKey([job; 32]), depth: 1, lineage: Lineage::default(), state }
+            Entry { key: JobKey([job; 32]), depth: 1, lineage: Lineage::default(), state, is_earlier: false }
         };
         let mut unsaved = Unsaved::default();
         for batch in [vec![1, 2, 3], vec![], vec![4], vec![5, 6]] {
@@ -92,7 +92,8 @@ mod tests {
         assert_eq!(unsaved.due(), None);
         unsaved.push(Time(1), Vec::new());
         let state = EntryState::Running(HostId(1));
-        let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state };
+        let entry =
+            Entry { key: JobKey([1; 32]), depth: 1, lineage: Lineage::default(), state, is_earlier: false };
         unsaved.push(Time(5), vec![entry.clone(), entry]);
         assert_eq!(unsaved.due(), Some(Time(1) + SAVE_DELAY));
         unsaved.take(1);

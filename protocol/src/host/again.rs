@@ -73,7 +73,13 @@ mod tests {
         let lineage = Lineage(vec![job(1, 1).key.tag(), job(2, 2).key.tag()]);
         let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
         let state = EntryState::Done(finished);
-        assert!(host_run.table.insert(Entry { key: job(3, 3).key, depth: 3, lineage, state }));
+        assert!(host_run.table.insert(Entry {
+            key: job(3, 3).key,
+            depth: 3,
+            lineage,
+            state,
+            is_earlier: false
+        }));
         host_run.recovery.lookups.expect_below(&host_run.table, &job(1, 1));
         host.tell_lookups(RUN);
         for place in 0..places {

@@ -90,7 +90,13 @@ fn with_entries(count: u64, job: &JobSpec) -> Host {
     for number in 0..count {
         let state = EntryState::DoneAt { host: PEER, work_ns: 1 };
         let lineage = Lineage(vec![job.key.tag()]);
-        host_run.table.insert(Entry { key: key(number), depth: 1 + number as u32, lineage, state });
+        host_run.table.insert(Entry {
+            key: key(number),
+            depth: 1 + number as u32,
+            lineage,
+            state,
+            is_earlier: false,
+        });
     }
     host
 }
@@ -169,7 +175,7 @@ fn a_result_is_looked_for_once_the_run_is_loaded_and_waiting_requests_are_bounde
     assert_eq!(ask(&mut host, 1 << 20), [(key(1 << 20), None)], "too many wait");
     let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
     let state = EntryState::Done(finished.clone());
-    let saved = Entry { key: key(7), depth: 1, lineage: Lineage::default(), state };
+    let saved = Entry { key: key(7), depth: 1, lineage: Lineage::default(), state, is_earlier: false };
     host.handle_restored(now, RUN, vec![saved]);
     host.handle_loaded(now, RUN, Ok(()));
     let answers = answers(&mut host);

@@ -330,7 +330,7 @@ fn a_result_at_an_unknown_host_is_searched_for() {
         let mut host = host();
         let spec = JobSpec { depth: 1, redone: true, ..root_job(&spec()) };
         let state = EntryState::DoneAt { host: place, work_ns: 1 };
-        let entry = Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state };
+        let entry = Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state, is_earlier: false };
         host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries: vec![entry] });
         if !is_connected {
             host.handle_disconnected(NOW);

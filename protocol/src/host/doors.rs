@@ -49,7 +49,8 @@ fn jobs_and_entries_that_name_too_many_ancestors_are_misbehaviour() {
         let lineage = Lineage((0..ancestors as u64).map(JobTag).collect());
         let outcome = Outcome::Done(vec![0; bytes].into());
         let state = EntryState::Done(Finished { outcome, work_ns: 1, span_ns: 1 });
-        let entry = Entry { key: JobKey([1; 32]), depth: 1, lineage: lineage.clone(), state };
+        let entry =
+            Entry { key: JobKey([1; 32]), depth: 1, lineage: lineage.clone(), state, is_earlier: false };
         let entries = PeerMessage::Entries { run: RUN, entries: vec![entry] };
         assert_eq!(is_misbehaviour(entries), !is_allowed, "{ancestors} ancestors, {bytes} bytes");
         let (steal, number) = (StealId(0), LoanId(1));
@@ -72,7 +73,13 @@ fn only_the_coordinator_says_what_has_become_of_a_root() {
         EntryState::Running(PEER),
     ] {
         for lineage in [Lineage::default(), Lineage(vec![JobTag(5)])] {
-            let entry = Entry { key: root.key, depth: lineage.0.len() as u32, lineage, state: state.clone() };
+            let entry = Entry {
+                key: root.key,
+                depth: lineage.0.len() as u32,
+                lineage,
+                state: state.clone(),
+                is_earlier: false,
+            };
             let told = PeerMessage::Entries { run: RUN, entries: vec![entry] };
             for is_early in [false, true] {
                 let mut host = host();
@@ -227,7 +234,7 @@ fn a_peers_entries_end_only_jobs_that_concern_it() {
     let finished = Finished { outcome: Outcome::Done(vec![6, 6, 6].into()), work_ns: 1, span_ns: 1 };
     let told = |key: JobKey| {
         let state = EntryState::Done(finished.clone());
-        let entry = Entry { key, depth: 1, lineage: Lineage(vec![JobTag(5)]), state };
+        let entry = Entry { key, depth: 1, lineage: Lineage(vec![JobTag(5)]), state, is_earlier: false };
         PeerMessage::Entries { run: RUN, entries: vec![entry] }
     };
     let redone = |number: u8| JobSpec { redone: true, lookup_below: 9, depth: 1, ..bonds::job(number) };

@@ -63,9 +63,9 @@ impl Held {
         }
     }
 
-    /// The same job, for which entries are looked up that may be below it and do not name it: it may never have been
-    /// begun.
-    pub fn unnamed(self) -> Self {
+    /// The same job, which this run may never have begun: the entries that are looked up are of earlier runs, or may be below
+    /// it and do not name it.
+    pub fn never_begun(self) -> Self {
         Self { was_begun: false, ..self }
     }
 

@@ -321,9 +321,13 @@ impl Host {
     /// A run is over. Its last counts and notes are sent before it is dropped.
     fn on_stop(&mut self, now: Time, run: RunId) {
         let Some(host_run) = self.runs.get_mut(&run) else { return self.stop_again(run) };
-        // Results are no longer needed.
-        host_run.outbox.clear();
+        // Results are no longer needed, but by later runs.
         host_run.outbox.clear_for_owners();
+        if host_run.spec.reuse {
+            self.flush(now, run);
+        }
+        let Some(host_run) = self.runs.get_mut(&run) else { return };
+        host_run.outbox.clear();
         let unfinished = host_run.held.values().filter(|held| held.finished().is_none());
         let unfinished: Vec<(JobSpec, bool)> =
             unfinished.map(|held| (held.spec().clone(), held.was_begun())).collect();

@@ -76,14 +76,17 @@ impl Outbox {
     }
 
     /// Prepares to send all waiting entries, and returns those for owners. Entries that the table no longer has are
-    /// left out: of results that came within the same moment, only that of the uppermost job is of use.
-    pub fn begin_flush(&mut self, table: &Table) -> BTreeMap<HostId, Vec<Entry>> {
+    /// left out: of results that came within the same moment, only that of the uppermost job is of use. If the coordinator
+    /// keeps results for later runs (`is_any_kept`), it gets them all.
+    pub fn begin_flush(&mut self, table: &Table, is_any_kept: bool) -> BTreeMap<HostId, Vec<Entry>> {
         self.free(FREED_PER_FLUSH);
         let mut for_owners = std::mem::take(&mut self.for_owners);
         for entries in for_owners.values_mut() {
             entries.retain(|entry| table.get(&entry.key).is_some());
         }
-        self.entries.retain(|entry| table.get(&entry.key).is_some());
+        if !is_any_kept {
+            self.entries.retain(|entry| table.get(&entry.key).is_some());
+        }
         self.since = None;
         for_owners
     }
@@ -144,7 +147,7 @@ mod tests {
         assert_eq!((outbox.len(), outbox.for_owners_len()), (2, (2, 3)));
         outbox.drop_owner(OTHER);
         assert!(outbox.has_any_for(OWNER) && !outbox.has_any_for(OTHER));
-        assert_eq!(outbox.begin_flush(&table), BTreeMap::from([(OWNER, vec![running(1)])]));
+        assert_eq!(outbox.begin_flush(&table, false), BTreeMap::from([(OWNER, vec![running(1)])]));
         assert_eq!(outbox.entries(), [running(1)]);
         assert_eq!(outbox.for_owners_len(), (0, 0));
         outbox.clear();
@@ -159,7 +162,7 @@ mod tests {
             outbox.wait(Time(now));
             assert_eq!(outbox.due(), Some(Time(5) + FLUSH));
         }
-        outbox.begin_flush(&table);
+        outbox.begin_flush(&table, false);
         assert_eq!(outbox.due(), None);
     }
 
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!(outbox.discarded.len(), 512 - FREED_PER_FLUSH);
         outbox.push(running(1));
         assert_eq!((outbox.len(), outbox.discarded.len()), (1, 512 - FREED_PER_FLUSH - FREED_PER_PUSH));
-        outbox.begin_flush(&Table::new(1 << 20));
+        outbox.begin_flush(&Table::new(1 << 20), false);
         assert!(outbox.discarded.is_empty());
     }
 }

@@ -94,7 +94,13 @@ mod tests {
                 Fate::Adopted => Some(EntryState::Running(PEER)),
             };
             let entries: Vec<Entry> = (state.into_iter())
-                .map(|state| Entry { key: lent.key, depth: 1, lineage: lent.lineage.clone(), state })
+                .map(|state| Entry {
+                    key: lent.key,
+                    depth: 1,
+                    lineage: lent.lineage.clone(),
+                    state,
+                    is_earlier: false,
+                })
                 .collect();
             host.handle_from_coordinator(now, ToHost::Entries { run: RUN, entries });
             host.handle_from_coordinator(now, ToHost::Found { run: RUN, key: lent.key });

@@ -37,7 +37,7 @@ impl Host {
         if !host_run.may_record(&finished) {
             return;
         }
-        let entry = Entry { key, depth, lineage, state: EntryState::Done(finished) };
+        let entry = Entry { key, depth, lineage, state: EntryState::Done(finished), is_earlier: false };
         let is_shared = match host_run.spec.fault_tolerance {
             FaultTolerance::Off | FaultTolerance::RedoOnly => return,
             // As in Satin: the entry is kept here until the job above is an orphan, unless it is the stolen job itself.
@@ -89,7 +89,13 @@ impl Host {
         let Some(held) = host_run.held.get(token) else { return };
         let spec = held.spec();
         let state = EntryState::Running(me);
-        let entry = Entry { key: spec.key, depth: spec.depth, lineage: spec.lineage.clone(), state };
+        let entry = Entry {
+            key: spec.key,
+            depth: spec.depth,
+            lineage: spec.lineage.clone(),
+            state,
+            is_earlier: false,
+        };
         // This host itself may be the one that redoes the job, or one above it.
         let is_sought = host_run.redoes(&entry);
         let key = entry.key;
@@ -109,6 +115,8 @@ impl Host {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         let Some(announced) = host_run.recovery.announced() else { return };
         let entries: Vec<_> = (host_run.table.results_after(announced.place))
+            // The coordinator has those of earlier runs.
+            .filter(|(_, entry)| !entry.is_earlier)
             .take(ANNOUNCED_AT_ONCE_MAX)
             .map(|(place, entry)| (place, entry.clone()))
             .collect();
@@ -164,7 +172,7 @@ impl Host {
         }
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         host_run.recovery.lookups.check(&host_run.table, SOUGHT_CHECKED_AT_ONCE_MAX);
-        let for_owners = host_run.outbox.begin_flush(&host_run.table);
+        let for_owners = host_run.outbox.begin_flush(&host_run.table, host_run.spec.reuse);
         let mut messages = Vec::new();
         // The coordinator accepts messages about a run only from hosts that have said that they loaded it.
         if self.standing.is_connected() && host_run.stage != Stage::Loading {

@@ -273,9 +273,11 @@ impl Host {
     pub(super) fn reuse(&mut self, run: RunId, number: RuntimeJobId, spec: &JobSpec, finished: Finished) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         host_run.recovery.end_doubt(number);
-        let is_found_again = host_run.recovery.lookups.finds_again(spec);
+        let is_earlier = host_run.is_earlier(&spec.key);
+        // That an earlier run has come as far as this job says nothing of this one.
+        let is_found_again = !is_earlier && host_run.recovery.lookups.finds_again(spec);
         host_run.recovery.lookups.found(&host_run.table, &spec.key);
-        host_run.reporting.count_reused(&finished);
+        host_run.reporting.count_reused(&finished, is_earlier);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note(run, spec, NoteKind::Reused);
         self.complete(run, (number, spec), finished, is_found_again);

@@ -190,10 +190,16 @@ impl Reporting {
         std::mem::take(&mut self.log)
     }
 
-    /// Counts a result that came from the table.
-    pub fn count_reused(&mut self, finished: &Finished) {
-        self.own_mut().jobs.reused += 1;
-        self.count_saved(finished);
+    /// Counts a result that came from the table; `is_earlier` if it is one of an earlier run.
+    pub fn count_reused(&mut self, finished: &Finished, is_earlier: bool) {
+        let own = self.own_mut();
+        if is_earlier {
+            own.earlier += 1;
+            own.earlier_work_ns = own.earlier_work_ns.saturating_add(finished.work_ns);
+        } else {
+            own.jobs.reused += 1;
+            self.count_saved(finished);
+        }
     }
 
     /// Counts a result that would otherwise have been lost with a host.

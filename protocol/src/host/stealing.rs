@@ -14,7 +14,9 @@ mod timers;
 
 use crate::limits::{HELD_JOBS_MAX, LINEAGE_LENGTH_MAX, OBJECTS_PER_JOB_MAX, STEALS_IN_SITE_MAX};
 use crate::message::{NoteKind, PeerMessage};
-use crate::{EntryState, HeldId, HostId, JobSpec, LoanId, ROOT_KIND, RunId, Scope, StealId, Stealing, Time};
+use crate::{
+    Entry, EntryState, HeldId, HostId, JobSpec, LoanId, ROOT_KIND, RunId, Scope, StealId, Stealing, Time,
+};
 
 use super::held::{Held, Owner};
 use super::stage::Stage;
@@ -259,19 +261,22 @@ impl Host {
     pub(super) fn take_in(&mut self, now: Time, run: RunId, owner: Owner, spec: JobSpec) {
         let Some(host_run) = self.runs.get_mut(&run) else { return };
         if spec.redone
-            && let Some(EntryState::Done(finished)) = host_run.table.get(&spec.key).map(|entry| &entry.state)
+            && let Some(Entry { state: EntryState::Done(finished), is_earlier, .. }) =
+                host_run.table.get(&spec.key)
         {
-            let finished = finished.clone();
-            host_run.reporting.count_reused(&finished);
+            let (finished, is_earlier) = (finished.clone(), *is_earlier);
+            host_run.reporting.count_reused(&finished, is_earlier);
             self.note(run, &spec, NoteKind::Reused);
             self.hold_and_deliver(run, Held::done(now, spec, owner, finished));
             return;
         }
         let mut is_named = true;
+        let mut is_of_this_run = true;
         if spec.redone && spec.lookup_below > spec.depth {
             host_run.recovery.lookups.note_again(spec.key.tag());
             // The victim has sent the entries ahead.
             is_named = host_run.recovery.lookups.expect_below(&host_run.table, &spec) > 0;
+            is_of_this_run = !(spec.given_back && host_run.has_only_earlier_below(spec.key.tag()));
             host_run.recovery.lookups.expect_unnamed(&host_run.table, &spec);
             self.tell_lookups(run);
         }
@@ -279,7 +284,8 @@ impl Host {
         let token = host_run.numbers.new_held();
         let held = Held::new(now, spec, owner);
         // A root that is run again was lost, even if nothing below it is known.
-        let held = if is_named || held.spec().kind == ROOT_KIND { held } else { held.unnamed() };
+        let was_begun = is_of_this_run && (is_named || held.spec().kind == ROOT_KIND);
+        let held = if was_begun { held } else { held.never_begun() };
         host_run.reporting.own_mut().held[usize::from(held.was_begun())].begun += 1;
         let has_worker = host_run.thief.take_worker();
         host_run.held.hold(token, held.with_worker(has_worker));

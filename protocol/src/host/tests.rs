@@ -264,7 +264,8 @@ fn an_entry_that_comes_before_the_answer_not_held_is_used() {
         let mut spec = root_job(&spec());
         (spec.depth, spec.redone) = (1, true);
         let key = spec.key;
-        let entry = |state| Entry { key, depth: 1, lineage: crate::Lineage::default(), state };
+        let entry =
+            |state| Entry { key, depth: 1, lineage: crate::Lineage::default(), state, is_earlier: false };
         let running = vec![entry(crate::EntryState::Running(PEER))];
         host.handle_from_coordinator(now, ToHost::Entries { run: RUN, entries: running });
         host.handle_notice(now, RUN, Notice::Lookup { number: crate::RuntimeJobId(7), spec });

@@ -2,8 +2,9 @@
 //!
 //! Neither is wrong, and the first result counts. A host that learns that the other has finished, or will, stops.
 
+use crate::limits::SOUGHT_CHECKED_AT_ONCE_MAX;
 use crate::message::{NoteKind, PeerMessage};
-use crate::{AssignmentId, Entry, EntryState, Finished, HeldId, LoanId, RunId};
+use crate::{AssignmentId, Entry, EntryState, Finished, HeldId, JobKey, JobTag, LoanId, RunId};
 
 use super::held::Owner;
 use super::lent::LoanState;
@@ -61,7 +62,8 @@ impl Host {
             host_run.thief.free_worker(threads);
         }
         host_run.held.finish(token, finished.clone());
-        host_run.reporting.count_reused(&finished);
+        let is_earlier = host_run.is_earlier(&spec.key);
+        host_run.reporting.count_reused(&finished, is_earlier);
         self.unpolled.event(Event::Reused(run, spec.key));
         self.note_ended(run, (&spec, was_begun), NoteKind::Aborted);
         self.unpolled.command(RunCommand::Abort { held: token }.of(run));
@@ -76,6 +78,17 @@ impl Host {
 }
 
 impl HostRun {
+    /// Whether the table has a job's result from an earlier run.
+    pub fn is_earlier(&self, key: &JobKey) -> bool {
+        self.table.get(key).is_some_and(|entry| entry.is_earlier)
+    }
+
+    /// Whether all that the table has below a job, as far as it is checked, is of earlier runs.
+    pub fn has_only_earlier_below(&self, job: JobTag) -> bool {
+        let mut below = self.table.below(job).take(SOUGHT_CHECKED_AT_ONCE_MAX).peekable();
+        below.peek().is_some() && below.all(|entry| entry.is_earlier)
+    }
+
     /// Whether this host runs the entry's job again, or one above it, so that the entry may be of use.
     pub fn redoes(&self, entry: &Entry) -> bool {
         let is_redone = |tag| self.recovery.lookups.redoes(tag);

@@ -66,6 +66,8 @@ fn every_count_of_a_sum_is_the_sum_of_the_hosts_counts() {
         shared_bytes: 19,
         busy: 40,
         workers: 50,
+        earlier: 60,
+        earlier_work_ns: 70,
     };
     let mut sum = Counts::default();
     sum.add(&one);

@@ -8,7 +8,7 @@ fn key(byte: u8) -> JobKey {
 
 fn entry(job: u8, above: &[u8], state: EntryState) -> Entry {
     let lineage = Lineage(above.iter().map(|byte| key(*byte).tag()).collect());
-    Entry { key: key(job), depth: above.len() as u32, lineage, state }
+    Entry { key: key(job), depth: above.len() as u32, lineage, state, is_earlier: false }
 }
 
 fn done(work_ns: u64) -> EntryState {

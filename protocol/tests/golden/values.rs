@@ -85,7 +85,7 @@ pub fn spec() -> JobSpec {
 }
 
 pub fn entries() -> Vec<Entry> {
-    let entry = |state| Entry { key: KEY, depth: 130, lineage: lineage(), state };
+    let entry = |state| Entry { key: KEY, depth: 130, lineage: lineage(), state, is_earlier: false };
     vec![
         entry(EntryState::Done(finished())),
         entry(EntryState::DoneAt { host: HOST, work_ns: 5 }),
@@ -114,6 +114,7 @@ pub fn run_spec() -> RunSpec {
         record_every_ms: 250,
         trust: Trust::Quorum(3),
         share: Share { submitter: 0x0102_0304_0506, weight: 300, priority: Priority::High },
+        reuse: true,
     }
 }
 
@@ -180,5 +181,7 @@ pub fn counts() -> Counts {
         shared_bytes: 1_003,
         busy: 16,
         workers: 17,
+        earlier: 18,
+        earlier_work_ns: 1_004,
     }
 }

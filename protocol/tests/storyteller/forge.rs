@@ -58,6 +58,7 @@ impl World {
                     depth: 1,
                     lineage: Lineage::default(),
                     state: EntryState::Running(HostId(0)),
+                    is_earlier: false,
                 };
                 PeerMessage::Entries { run, entries: vec![entry; 257] }
             }
@@ -111,14 +112,16 @@ impl World {
             ["done", name] => {
                 let spec = self.forged_job(name);
                 let state = EntryState::Done(finished(9, 0));
-                let entry = Entry { key: spec.key, depth: 0, lineage: Lineage::default(), state };
+                let entry =
+                    Entry { key: spec.key, depth: 0, lineage: Lineage::default(), state, is_earlier: false };
                 ToCoordinator::Entries { run: RUN, entries: vec![entry] }
             }
             ["running", name, at] => {
                 let spec = self.forged_job(name);
                 let host = self.names.id(at).ok_or("no host of that name")?;
                 let state = EntryState::Running(host);
-                let entry = Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state };
+                let entry =
+                    Entry { key: spec.key, depth: 1, lineage: Lineage::default(), state, is_earlier: false };
                 ToCoordinator::Entries { run: RUN, entries: vec![entry] }
             }
             _ => return Err(format!("cannot forge {what:?}")),

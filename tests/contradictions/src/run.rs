@@ -257,7 +257,7 @@ impl Page {
             found.at_most(of, ("redone in its tree", redone), ("redone on its page", by_page(&self.after)));
         }
         // An adopted orphan counts once its result has arrived, and may be lost before.
-        let reused = number(&self.after["jobs"], "reused");
+        let reused = self.found();
         found.at_most(of, ("reused in its tree", nodes(&["reused"])), ("its page", reused));
         if !is_over(&self.run) {
             return;
@@ -309,6 +309,11 @@ impl Page {
         found.at_most(of, ("its work", work), told);
     }
 
+    /// Jobs whose results were found: those of this run and of earlier ones.
+    fn found(&self) -> f64 {
+        number(&self.after["jobs"], "reused") + number(&self.after["earlier"], "jobs")
+    }
+
     fn check_events(&self, found: &mut Found) {
         let (of, events) = (&self.name, &self.details["events"]);
         let count = |kind: &str| list(events).filter(|event| event["kind"] == kind).count() as f64;
@@ -317,7 +322,7 @@ impl Page {
             found.same(of, "ends", ("its events", count("ended")), ("its state", ends));
         }
         // One event may stand for several jobs.
-        let reused = number(&self.after["jobs"], "reused");
+        let reused = self.found();
         found.at_most(of, ("reused in its events", count("reused")), ("its page", reused));
         // Only the newest events are kept, and the last half second before a coordinator is killed is not saved.
         let are_all = self.details["is_kept"] == true && count("submitted") > 0.0;

@@ -49,6 +49,8 @@ pub struct Extra {
     pub argument_bytes: usize,
     /// Links have little bandwidth, and many transfers are large.
     pub narrow: Option<Narrow>,
+    /// Runs use results of earlier runs, drawn from this.
+    pub earlier: Option<Random>,
     families: Vec<Family>,
     is_alone: bool,
 }
@@ -69,6 +71,7 @@ impl Extra {
         let narrow = (is_narrow && families.contains(&Family::Bandwidth)).then(|| Narrow::draw(&mut widths));
         let mut loads = Random::new(seed ^ 0x10ad_1e55);
         let is_unloadable = is_crowd && loads.below(4) > 0;
+        let has_earlier = families.contains(&Family::Earlier);
         let families = families.iter().copied().filter(|family| !family.is_set_up()).collect();
         let (runs, bytes) = (RUNS.0 + random.below(RUNS.1) as u64, TABLE_BYTES[random.below(3)]);
         let (off_ppm, failing) = (CLOCKS_OFF_PPM[random.below(3)], [10, 100][random.below(2)]);
@@ -85,6 +88,7 @@ impl Extra {
             argument_bytes: if Random::new(seed ^ 0xa46).below(8) == 0 { ARGUMENT_BYTES } else { 0 },
             update_bytes_max: has_objects.then(|| UPDATE_BYTES[choices.below(3)]),
             narrow,
+            earlier: has_earlier.then(|| Random::new(seed ^ 0xea_211e_2000)),
             families,
             is_alone,
             random,

@@ -45,10 +45,12 @@ pub enum Family {
     Bandwidth,
     /// Links are away for less than 5 s, and nothing else happens. Never combined with others.
     Blips,
+    /// Runs use results of earlier runs.
+    Earlier,
 }
 
 impl Family {
-    /// All families except those that are never combined: the default of seeds.
+    /// The families of the default of seeds: all that change nothing of what runs are to compute, and are combined.
     pub const ALL: &[Self] = &[
         Self::Links,
         Self::OneWay,
@@ -127,6 +129,11 @@ impl Family {
                 "a host continued its log of updates",
                 "a replica was replaced",
             ],
+            Self::Earlier => &[
+                "a host was lost in a run with results of earlier runs",
+                "a job had the result of an earlier run",
+                "a run had its result from an earlier run",
+            ],
             Self::Blips => {
                 &["a host that was given up came back under its id", "a link was reset", "a root was lost"]
             }
@@ -164,7 +171,13 @@ impl Family {
     pub(crate) fn is_set_up(self) -> bool {
         matches!(
             self,
-            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth | Self::Blips
+            Self::Failures
+                | Self::Crowds
+                | Self::Tables
+                | Self::Objects
+                | Self::Bandwidth
+                | Self::Blips
+                | Self::Earlier
         )
     }
 
@@ -178,16 +191,17 @@ impl Family {
     /// # Errors
     /// The first unknown name.
     pub fn parse(names: &str) -> Result<Vec<Self>, String> {
-        if names == "all" {
-            return Ok(Self::ALL.to_vec());
+        let one = |name: &str| {
+            Self::ALL.iter().copied().chain([Self::Blips, Self::Earlier]).find(|family| family.name() == name)
+        };
+        let mut families = Vec::new();
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            match name {
+                "all" => families.extend(Self::ALL),
+                _ => families.push(one(name).ok_or_else(|| name.to_owned())?),
+            }
         }
-        let one =
-            |name: &str| Self::ALL.iter().copied().chain([Self::Blips]).find(|family| family.name() == name);
-        names
-            .split(',')
-            .filter(|name| !name.is_empty())
-            .map(|name| one(name).ok_or_else(|| name.to_owned()))
-            .collect()
+        Ok(families)
     }
 
     /// A fault of the family; `None` for those that are set up before a seed begins.
@@ -205,9 +219,13 @@ impl Family {
             Self::Sleep => Fault::Sleep(sleep::draw(number, random)),
             Self::Evictions => Fault::Eviction(evictions::draw(random)),
             Self::Versions => versions::draw(random),
-            Self::Failures | Self::Crowds | Self::Tables | Self::Objects | Self::Bandwidth | Self::Blips => {
-                return None;
-            }
+            Self::Failures
+            | Self::Crowds
+            | Self::Tables
+            | Self::Objects
+            | Self::Bandwidth
+            | Self::Blips
+            | Self::Earlier => return None,
         })
     }
 }

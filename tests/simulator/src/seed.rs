@@ -13,6 +13,7 @@ use crate::faults::links;
 use crate::invariants::{Calm, check_end, is_reconciled};
 use crate::network::{NetworkConfig, Weather};
 use crate::process::HostPlan;
+use crate::runtime::earlier_results;
 use crate::schedule::Fault;
 use crate::sometimes::Sometimes;
 use crate::tree::{Tree, TreePlan};
@@ -187,7 +188,14 @@ fn build_with(seed: u64, families: &[Family], trust: Trust) -> (World, Time, Cal
         if extra.argument_bytes > 0 {
             spec.arguments.push("argument".repeat(extra.argument_bytes / "argument".len()));
         }
-        world.submit(RunId(run + 1), spec, Rc::new(tree));
+        let draws = extra.earlier.as_mut();
+        if let Some(random) = draws.and_then(|random| (random.below(4) > 0).then_some(random)) {
+            spec.reuse = true;
+            let entries = earlier_results(&tree, &spec, random);
+            world.submit_after(RunId(run + 1), spec, Rc::new(tree), entries);
+        } else {
+            world.submit(RunId(run + 1), spec, Rc::new(tree));
+        }
     }
     if let Some(narrow) = &extra.narrow {
         let hosts = world.alive().count() as u64;

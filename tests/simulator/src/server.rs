@@ -9,7 +9,7 @@ use crate::faults::disks::Behind;
 use crate::faults::stalls::Waiting;
 use crate::recorded::{Machine, Record, Told};
 use sateen_protocol::coordinator::{
-    Account, Checked, Circle, CoordinatorConfig, LinkId, Standing, StoredRun, Submitter,
+    Account, Checked, Circle, CoordinatorConfig, Earlier, LinkId, Standing, StoredRun, Submitter,
 };
 use sateen_protocol::limits::{PLACE_KEPT_MIN, RUNS_ACTIVE_MAX};
 use sateen_protocol::{Counts, Entry, GridId, JobKey, Random, RunEnd, RunId, RunSpec, RunState, Time};
@@ -65,6 +65,8 @@ pub struct Server {
     pub behind: Behind,
     /// The bound on its result tables, in bytes.
     pub table_bytes_max: usize,
+    /// What runs may find of earlier ones.
+    pub earlier: BTreeMap<RunId, Vec<Entry>>,
     /// Saved states of unfinished runs, for the next start.
     pub standings: BTreeMap<RunId, Standing>,
     record: Option<Record>,
@@ -87,6 +89,7 @@ impl Server {
             waiting: None,
             behind: Behind::default(),
             table_bytes_max,
+            earlier: BTreeMap::new(),
             standings: BTreeMap::new(),
             record: None,
             unsaved: Vec::new(),
@@ -143,7 +146,13 @@ impl Server {
                 standing: self.standings.get(run).cloned().unwrap_or_default(),
             })
             .collect();
-        self.machine = Some(Machine::start(config, stored, now, self.record.clone()));
+        let mut machine = Machine::start(config, stored, now, self.record.clone());
+        for (run, entries) in &self.earlier {
+            if let Some(stored) = self.runs.get(run) {
+                machine.use_earlier(now, *run, Earlier::new(&stored.spec, usize::MAX, entries.clone()));
+            }
+        }
+        self.machine = Some(machine);
         self.timer_at = Time::NEVER;
     }
 

@@ -318,6 +318,22 @@ impl Tree {
         of_jobs as u64 + hosts * u64::from(self.shared_objects) * self.object_bytes as u64
     }
 
+    /// The nodes above a node, the root first.
+    pub fn above(&self, index: NodeIndex) -> Vec<NodeIndex> {
+        let mut above = Vec::new();
+        let mut node = index;
+        while node != 0 {
+            node = self.parents[node as usize];
+            above.insert(0, node);
+        }
+        above
+    }
+
+    /// How many nodes there are, twins counted once.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The update that a stolen node's guard waits for: the parent, and the object that it updates.
     pub fn guard(&self, index: NodeIndex) -> Option<(NodeIndex, u32)> {
         let parent = self.parents[index as usize];

@@ -22,6 +22,7 @@ mod loss;
 mod missing;
 mod objects;
 mod replay;
+mod reuse;
 mod runs;
 mod shares;
 mod silence;

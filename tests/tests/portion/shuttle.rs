@@ -108,6 +108,7 @@ impl Shuttle {
                 function: self.task.function.clone(),
                 threads,
                 record_every: self.task.record_every,
+                keeps_results: false,
                 turns: self.task.turns.clone(),
                 notify: Arc::new(move |notices| {
                     // The test may be over.

@@ -125,6 +125,8 @@ export function run(number: number, seconds: number, executed: number): Run {
     table: { entries: 812, bytes: 61_442 },
     submitter: number % 2 === 0 ? 'ada' : null,
     priority: number === 1 ? 'high' : number === 3 ? 'low' : 'normal',
+    reuse: number === 6,
+    earlier: number === 6 ? { jobs: 999, work_s: 49.9 } : null,
     // Of two runs of one submitter.
     share: state !== 'running' ? null : number === 1 ? 0.8 : 0.2,
     trust: number === 2 ? 'quorum=2' : 'trust',

@@ -72,7 +72,7 @@ export const api = {
   change: (run: number, wish: 'cancel' | 'suspend' | 'resume') => json<Run>(`runs/${run}/${wish}`, { method: 'POST' }),
   publish: (name: string, module: Blob) =>
     json<App>(`apps?name=${encodeURIComponent(name)}`, { method: 'POST', body: module }),
-  submit: (submission: { app: string; function?: string; arguments: string[]; inputs?: Record<string, string>; priority?: Priority }) =>
+  submit: (submission: { app: string; function?: string; arguments: string[]; inputs?: Record<string, string>; priority?: Priority; reuse?: boolean }) =>
     json<{ run: number }>('runs', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -1,7 +1,7 @@
 /** What the pages say of a run. */
 
-import type { Caught, Checked } from './api/index.ts';
-import { count, percent, plural, seconds } from './format.ts';
+import type { Caught, Checked, EarlierResults } from './api/index.ts';
+import { count, moment, percent, plural, seconds } from './format.ts';
 import type { Run } from './types.ts';
 
 /** Workers compute for a moment before their share of the processors means something. */
@@ -54,6 +54,18 @@ export function checkedUnits(checked: Checked | null, isOver: boolean): string {
 export function found({ one_in, probability }: Caught): string {
   const units = one_in === 1 ? 'all of its units' : `one of ${count(one_in)}`;
   return `${Math.floor(100 * probability)} % if it lied in ${units}`;
+}
+
+/** The results of earlier runs that a run used. */
+export function earlierResults({ jobs, work_s }: EarlierResults, isOver: boolean): string {
+  if (jobs === 0) return isOver ? 'none were found' : 'none were found so far';
+  return `${plural(jobs, 'job')}, ${seconds(work_s)} of work`;
+}
+
+/** Beside the time of a run. */
+export function since(run: Pick<Run, 'started_at' | 'state' | 'earlier'>): string {
+  if (run.started_at) return `since ${moment(run.started_at)}`;
+  return run.state === 'done' && run.earlier ? 'an earlier run had its result' : 'not begun';
 }
 
 /** Of a run that reports no progress. */

@@ -25,6 +25,13 @@ pub fn main(jobs: u64, turns: u64) -> u64 {
     states.into_iter().fold(0, |all, state| all ^ state)
 }
 
+/// Spawns a job of `turns` turns for each of the seeds: its inputs.
+#[main]
+pub fn seeded(turns: u64, seeds: Vec<u64>) -> u64 {
+    let states = spin::spawn_all(seeds.into_iter().map(|seed| (turns, seed))).sync();
+    states.into_iter().fold(0, |all, state| all ^ state)
+}
+
 /// The work of `main`, done by calls.
 #[main]
 pub fn plain(jobs: u64, turns: u64) -> u64 {
@@ -38,6 +45,7 @@ mod tests {
     #[test]
     fn spawns_and_calls_give_the_same_result() {
         assert_eq!(main(5, 1000), plain(5, 1000));
+        assert_eq!(seeded(1000, vec![0, 4, 2, 3, 1]), plain(5, 1000));
         assert_ne!(plain(1, 1000), plain(1, 1001));
     }
 }

@@ -14,4 +14,24 @@ pub struct Policies {
     /// as much as one of low priority; runs of other submitters are not affected [possible values: low, normal, high]
     #[arg(long, value_name = "PRIORITY", default_value_t = Priority::Normal)]
     pub priority: Priority,
+    /// Use results of your earlier runs of this app, and keep those of this run for later ones: a job whose parameters an earlier
+    /// run had is not computed again. Only with `--trust trust`. `sateen rm` deletes what was kept of a run
+    #[arg(long)]
+    pub reuse: bool,
+}
+
+impl Policies {
+    /// Checks that they go together, as the coordinator does.
+    ///
+    /// # Errors
+    /// A sentence that names those that do not.
+    pub fn check(&self) -> Result<(), String> {
+        if self.reuse && self.trust.is_checked() {
+            return Err(format!(
+                "--reuse cannot be used with --trust {}: results of earlier runs are not checked again",
+                self.trust
+            ));
+        }
+        Ok(())
+    }
 }

@@ -58,6 +58,20 @@ fn a_priority_is_a_word_and_only_for_runs_of_a_grid() {
 }
 
 #[test]
+fn results_of_earlier_runs_are_used_only_if_hosts_are_believed() {
+    let check = |words: &[&str]| policies(words).and_then(|policies| policies.check());
+    for good in [&["--reuse"] as &[&str], &["--reuse", "--trust", "trust"], &["--trust", "audit"], &[]] {
+        assert_eq!(check(good), Ok(()), "{good:?}");
+    }
+    for policy in ["audit=0.25", "quorum=2"] {
+        let error = check(&["--reuse", "--trust", policy]).expect_err(policy);
+        assert!(error.starts_with(&format!("--reuse cannot be used with --trust {policy}: ")), "{error}");
+    }
+    let others = Replay::augment_args(clap::Command::new("replay"));
+    assert!(others.get_arguments().all(|flag| flag.get_id() != "reuse"));
+}
+
+#[test]
 fn keys_are_digits() {
     assert_eq!(parse_key("0123ABCD").as_deref(), Ok("0123abcd"));
     for wrong in ["0123abc", "0123abcx", &"0".repeat(65), "-1234567"] {

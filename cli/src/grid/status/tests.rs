@@ -98,6 +98,7 @@ fn a_page_shows_all_figures_of_a_run() {
         "jobs": {"spawned": 9, "stolen": 4, "stolen_wide": 1, "lost": 4, "redone": 2, "reused": 3, "adopted": 1, "recorded": 5},
         "work_s": 12.0, "span_s": 0.25, "answer_work_s": 9.0, "lost_work_s": 3.0, "computed_s": 48.0, "progress": {"done": 5, "total": 20}, "error": null,
         "root_host": "h1", "root_losses": 1, "table": {"entries": 7, "bytes": 2048},
+        "reuse": true, "earlier": {"jobs": 999, "work_s": 49.9},
         "held_up_by": {"kind": "straggler", "text": "A straggler: for the last 2.0 s 1 of 6 workers have computed."},
         "by_host": [
             {"host": "h1", "name": "a", "site": "here", "there": true, "jobs": {"executed": 8}, "work_s": 9.0, "computed_s": 45.0, "busy": 2, "workers": 2},
@@ -122,6 +123,7 @@ fn a_page_shows_all_figures_of_a_run() {
         "progress     5 of 20 (25 %)\n",
         "time left    about 8.0 s\n",
         "root job     at a, lost with its host once\n",
+        "earlier      999 jobs had results of earlier runs, which took 49.9 s of processor time\n",
         "after losses 4 stolen jobs lost and the root once; 2 redone (including the root and jobs below lost ones), 3 reused, 1 adopted\n",
         "recorded     5 results; the table holds 7 entries in 2 KiB\n",
         "work         12.0 s; longest chain of exposed jobs 250 ms\n",

@@ -9,6 +9,7 @@ use sateen_logging::visible;
 use serde_json::Value;
 
 use super::super::columns::{known, seconds};
+use super::super::earlier::earlier;
 use super::super::parts::percents;
 use super::super::status::losses;
 use super::super::view::{self, read, title};
@@ -125,7 +126,13 @@ impl RunPage {
         }
         parts.extend(self.remaining(run));
         parts.push(format!("{}, {} stolen", counted(jobs.spawned, "job", "jobs"), short(jobs.stolen)));
-        let after = [("redone", jobs.redone), ("reused", jobs.reused), ("adopted", jobs.adopted)];
+        let found = run.figures.earlier.unwrap_or_default().jobs;
+        let after = [
+            ("redone", jobs.redone),
+            ("reused", jobs.reused),
+            ("adopted", jobs.adopted),
+            ("found in earlier runs", found),
+        ];
         let after = after.into_iter().filter(|(_, count)| *count > 0);
         parts.extend(after.map(|(what, count)| format!("{} {what}", short(count))));
         parts.extend(taking_part(run));
@@ -177,8 +184,12 @@ impl RunPage {
             ("recovery", format!("{}; {} recorded", losses(run), jobs.recorded)),
             ("work", self.work(run)),
         ];
+        let found = earlier(run).map(|found| ("earlier", found));
         rows.extend(
-            figures.map(|(name, text)| Row::of(Tone::Dim, &format!("{name:<9} ")).and(Tone::Plain, &text)),
+            figures
+                .into_iter()
+                .chain(found)
+                .map(|(name, text)| Row::of(Tone::Dim, &format!("{name:<9} ")).and(Tone::Plain, &text)),
         );
         rows.extend(
             run.held_up_by

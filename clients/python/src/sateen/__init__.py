@@ -24,7 +24,7 @@ from ._executor import Executor, RunFuture
 from ._http import VERSION as __version__
 from ._local import ProgramMissing, run, sample
 from ._run import Run
-from ._status import Jobs, Progress, RunStatus
+from ._status import EarlierResults, Jobs, Progress, RunStatus
 
 __all__ = [
     "AppError",
@@ -33,6 +33,7 @@ __all__ = [
     "BadInput",
     "Cancelled",
     "Client",
+    "EarlierResults",
     "Executor",
     "Input",
     "JobFailed",

@@ -72,6 +72,7 @@ class AsyncClient:
         strict_nan: bool = False,
         trust: str | None = None,
         priority: str | None = None,
+        reuse: bool = False,
     ) -> AsyncRun:
         """As `Client.submit`."""
         run = await self._ask(
@@ -85,6 +86,7 @@ class AsyncClient:
             strict_nan=strict_nan,
             trust=trust,
             priority=priority,
+            reuse=reuse,
         )
         return AsyncRun(self, run)
 

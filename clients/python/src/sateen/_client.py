@@ -114,6 +114,7 @@ class Client:
         strict_nan: bool = False,
         trust: str | None = None,
         priority: str | None = None,
+        reuse: bool = False,
     ) -> Run:
         """Submits a run, and returns at once.
 
@@ -130,6 +131,8 @@ class Client:
                 otherwise, hosts are believed.
             priority: `"low"`, `"normal"` or `"high"`: which of your runs get more; each gets four times as much of the
                 grid as the one before.
+            reuse: whether to use results of your earlier runs of this app, and to keep those of this run for later ones;
+                only if hosts are believed.
         """
         hashes = dict(uploaded or {})
         hashes.update({name: self.upload(content) for name, content in (inputs or {}).items()})
@@ -143,7 +146,8 @@ class Client:
             "strict_nan": strict_nan,
         }
         # An older coordinator knows none of them.
-        submission |= {name: it for name, it in (("trust", trust), ("priority", priority)) if it is not None}
+        policies = {"trust": trust, "priority": priority, "reuse": reuse or None}
+        submission |= {name: policy for name, policy in policies.items() if policy is not None}
         answer = self._http.request("POST", "/api/v1/runs", json.dumps(submission).encode()).json()
         try:
             return Run(self._http, int(answer["run"]))

@@ -33,6 +33,16 @@ class Jobs:
 
 
 @dataclass(frozen=True)
+class EarlierResults:
+    """Results of earlier runs that a run used."""
+
+    #: Jobs that were not computed because of them; jobs below those are not counted.
+    jobs: int
+    #: Processor time that these results took when they were computed; it is not part of the run's `work_s`.
+    work_s: float
+
+
+@dataclass(frozen=True)
 class Failure:
     """Why a run has no result, as the coordinator says it."""
 
@@ -68,6 +78,10 @@ class RunStatus:
     priority: str
     #: The part of each host's workers that it is due while all runs have work enough; nothing unless it is running.
     share: float | None
+    #: Whether it uses results of its submitter's earlier runs, and its own are kept for later ones.
+    reuse: bool
+    #: None of a run without `reuse`.
+    earlier: EarlierResults | None
     progress: Progress | None
     error: Failure | None
     #: The whole object, with what this version of the package does not know.
@@ -86,6 +100,7 @@ class RunStatus:
         app = raw["app"]
         progress = raw.get("progress")
         error = raw.get("error")
+        earlier = raw.get("earlier")
         counts = raw.get("jobs") or {}
         return cls(
             run=int(raw["run"]),
@@ -103,6 +118,8 @@ class RunStatus:
             submitter=raw.get("submitter"),
             priority=str(raw.get("priority") or "normal"),
             share=raw.get("share"),
+            reuse=bool(raw.get("reuse")),
+            earlier=EarlierResults(int(earlier["jobs"]), float(earlier["work_s"])) if earlier else None,
             progress=Progress(int(progress["done"]), int(progress["total"])) if progress else None,
             error=Failure(
                 kind=str(error["kind"]),

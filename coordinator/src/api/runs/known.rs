@@ -110,12 +110,14 @@ impl Known {
                 submitter: row.owner.and_then(name_of),
                 trust: row.spec.trust.to_string(),
                 priority: row.spec.share.priority.to_string(),
+                reuse: row.spec.reuse,
                 share,
             },
             inputs: Some(row.spec.inputs.into_iter().map(|(name, hash)| (name, hash.to_string())).collect()),
             held_up_by: None,
             figures: sateen_api::Figures {
                 progress: figures.progress.map(|progress| progress_in(state, progress).into()),
+                earlier: row.spec.reuse.then(|| figures.earlier.into()),
                 ..figures.into()
             },
         }

@@ -237,7 +237,14 @@ fn spec(
         record_every_ms,
         trust,
         share: Share { weight, priority, ..Share::default() },
+        reuse: submission.reuse,
     };
+    if spec.reuse && spec.trust.is_checked() {
+        return Err(Problem::unprocessable(format!(
+            "reuse: results of earlier runs are not checked again, and this run's are to be (trust: {}); leave one of the two out",
+            spec.trust
+        )));
+    }
     spec.limits.check().map_err(|error| Problem::unprocessable(error.to_string()))?;
     // Otherwise the run would wait forever for a host that can load it.
     if let (Some(needed), Some(limit)) = (app.about.memory_bytes, spec.limits.memory_bytes_max)

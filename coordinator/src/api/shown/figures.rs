@@ -2,8 +2,8 @@
 
 use super::alike;
 use crate::figures::{
-    Barred, Caught, Checked, Counted, Figures, HostFigures, JobCounts, Progress, RunFailure, Steals,
-    TableSize, Times,
+    Barred, Caught, Checked, Counted, EarlierResults, Figures, HostFigures, JobCounts, Progress, RunFailure,
+    Steals, TableSize, Times,
 };
 
 alike!(Counted => sateen_api::Counted: SoFar, Final, Partial);
@@ -23,6 +23,7 @@ impl From<Figures> for sateen_api::Figures {
             root_losses,
             table: TableSize { entries, bytes },
             checked,
+            earlier,
             by_host,
         } = figures;
         // The others are estimates, or count work that was used again each time.
@@ -44,8 +45,15 @@ impl From<Figures> for sateen_api::Figures {
             root_losses,
             table: Some(sateen_api::TableSize { entries, bytes }),
             checked: checked.map(Into::into),
+            earlier: Some(earlier.into()),
             by_host: by_host.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<EarlierResults> for sateen_api::EarlierResults {
+    fn from(EarlierResults { jobs, work_s }: EarlierResults) -> Self {
+        Self { jobs, work_s }
     }
 }
 
@@ -206,6 +214,7 @@ mod tests {
             root_losses: 6,
             table: TableSize { entries: 7, bytes: 8 },
             checked: Some(checked),
+            earlier: EarlierResults { jobs: 12, work_s: 6.0 },
             by_host: vec![host],
         };
         let jobs = |redone| {
@@ -222,7 +231,7 @@ mod tests {
             r#""root_losses":6,"table":{"entries":7,"bytes":8},"#,
             r#""checked":{"is_checking":true,"units":9,"units_checked":8,"work_share":0.5,"checks":10,"work_s":1.5,"#,
             r#""barred":[{"host":"hef","key":"01"}],"without_standing":11,"#,
-            r#""caught":[{"one_in":12,"probability":0.5}]},"#,
+            r#""caught":[{"one_in":12,"probability":0.5}]},"earlier":{"jobs":12,"work_s":6.0},"#,
             r#""by_host":[{"host":"hab","name":"one","site":"here","there":true,"away":true,"jobs":"#,
             &jobs(0),
             r#","work_s":0.5,"computed_s":1.5,"updates":1,"shared_bytes":2,"busy":3,"workers":4}]}"#,

@@ -2,15 +2,13 @@
 
 use std::fmt::Write;
 
+use sateen_api::limits::CALL_BYTES_MAX;
 use sateen_api::{ChildJob, JobDetails};
 use sateen_protocol::JobTag;
 
 use super::host_at;
 use crate::chronicle::{Chronicle, Names, ShownJob};
 use crate::limits::CHILDREN_SHOWN_MAX;
-
-/// Length of a job's call where it is shown alone, about.
-const CALL_BYTES_MAX: usize = 4096;
 
 /// One job, without the command that runs it again.
 pub fn job(chronicle: &Chronicle, tag: JobTag, names: &Names, arguments: &[String]) -> Option<JobDetails> {

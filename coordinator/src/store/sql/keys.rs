@@ -87,7 +87,12 @@ mod tests {
     #[tokio::test]
     async fn keys_are_read_as_they_were_saved() {
         let folder = tempfile::tempdir().expect("a folder");
-        let opening = Opening { blobs_bytes_max: 1 << 20, results_bytes_max: 1 << 20, new_grid: false };
+        let opening = Opening {
+            blobs_bytes_max: 1 << 20,
+            results_bytes_max: 1 << 20,
+            kept_bytes_max: 1 << 20,
+            new_grid: false,
+        };
         let of = |byte: u8, standing| {
             let seen_ms = (byte > 1).then_some(77);
             let (name, address) = (format!("host {byte}"), "192.0.2.1".to_owned());

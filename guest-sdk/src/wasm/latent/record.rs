@@ -21,10 +21,15 @@ const HEADER: usize = size_of::<Header>();
 /// Synced or dropped out of order: dead, and to be swept later.
 pub const HOLE: usize = stack::HOLE as usize;
 /// Offered to the host, under the number in the header.
-pub const EXPOSED: usize = 2;
+pub const EXPOSED: usize = stack::EXPOSED as usize;
 const MARKS: usize = HOLE | EXPOSED;
 
-const _: () = assert!(MARKS == stack::MARKS as usize && offset_of!(Header, kind) == 0);
+const _: () = assert!(
+    MARKS == stack::MARKS as usize
+        && offset_of!(Header, kind) == 0
+        && offset_of!(Header, job) == stack::JOB
+        && HEADER == stack::HEADER
+);
 
 /// The header in front of each record's parameters.
 #[repr(C)]

@@ -229,6 +229,7 @@ impl Loaded {
         let reclaim = outbox.sender(|()| FromGuests::Reclaim);
         let options = PortionOptions {
             record_every: record_every(&start.spec),
+            keeps_results: start.spec.reuse,
             salt: start.spec.salt(),
             run_name: start.run.0.to_le_bytes().to_vec(),
             function: start.spec.function,

@@ -49,7 +49,13 @@ pub mod tests {
         key[..4].copy_from_slice(&job.to_be_bytes());
         let outcome = Outcome::Done(vec![job as u8; bytes].into());
         let finished = Finished { outcome, work_ns: u64::from(job), span_ns: 1 };
-        Entry { key: JobKey(key), depth: 3, lineage: Lineage::default(), state: EntryState::Done(finished) }
+        Entry {
+            key: JobKey(key),
+            depth: 3,
+            lineage: Lineage::default(),
+            state: EntryState::Done(finished),
+            is_earlier: false,
+        }
     }
 
     #[test]

@@ -12,8 +12,13 @@ const RUN: RunId = RunId(1);
 /// A restarted coordinator that knows that the root is at this host.
 fn restarted(at: HostId) -> Grid {
     let root = root_job(&spec());
-    let entry =
-        Entry { key: root.key, depth: 0, lineage: Lineage::default(), state: EntryState::Running(at) };
+    let entry = Entry {
+        key: root.key,
+        depth: 0,
+        lineage: Lineage::default(),
+        state: EntryState::Running(at),
+        is_earlier: false,
+    };
     let run = StoredRun {
         run: RUN,
         submitter: Default::default(),

@@ -107,7 +107,13 @@ fn the_largest_table_shrinks_first() {
     for (run, entries) in [(RUN, 40), (OTHER, 4)] {
         for job in 0..entries {
             let state = EntryState::Running(HostId(1));
-            let entry = Entry { key: JobKey([job; 32]), depth: 1, lineage: Lineage::default(), state };
+            let entry = Entry {
+                key: JobKey([job; 32]),
+                depth: 1,
+                lineage: Lineage::default(),
+                state,
+                is_earlier: false,
+            };
             roster.get_mut(&run).expect("it is there").ledger.restore(vec![entry]);
         }
     }

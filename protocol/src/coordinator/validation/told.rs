@@ -79,7 +79,7 @@ impl Validation {
             let below = self.units.get(&key)?;
             let outcome = below.outcome(&result)?.clone();
             let state = EntryState::Done(Finished { outcome, work_ns: below.work_ns(), span_ns: 0 });
-            Some(Entry { key, depth, lineage: lineage.clone(), state })
+            Some(Entry { key, depth, lineage: lineage.clone(), state, is_earlier: false })
         });
         let entries: Vec<Entry> = known.collect();
         let deepest = entries.iter().map(|entry| entry.depth).max().unwrap_or(0);

@@ -88,7 +88,7 @@ fn a_host_that_is_back_is_asked_for_its_job_before_that_is_redone() {
 fn an_entry_that_came_during_a_search_is_used_although_the_search_was_not_answered() {
     let mut host = searcher(FaultTolerance::Full, Departure::Crashed);
     let JobSpec { key, depth, lineage, .. } = job();
-    let entries = vec![Entry { key, depth, lineage, state: EntryState::Running(OTHER) }];
+    let entries = vec![Entry { key, depth, lineage, state: EntryState::Running(OTHER), is_earlier: false }];
     host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries });
     host.handle_timeout(NOW + FIND_TIMEOUT);
     assert_eq!(asked(&mut host).map(|(to, _)| to), Some(OTHER));
@@ -99,7 +99,13 @@ fn an_entry_that_came_during_a_search_is_used_although_the_search_was_not_answer
 fn a_host_that_does_not_send_a_result_is_asked_for_it_once() {
     let mut host = searcher(FaultTolerance::Full, Departure::Crashed);
     let JobSpec { key, depth, lineage, .. } = job();
-    let entries = vec![Entry { key, depth, lineage, state: EntryState::DoneAt { host: OTHER, work_ns: 1 } }];
+    let entries = vec![Entry {
+        key,
+        depth,
+        lineage,
+        state: EntryState::DoneAt { host: OTHER, work_ns: 1 },
+        is_earlier: false,
+    }];
     host.handle_from_coordinator(NOW, ToHost::Entries { run: RUN, entries });
     host.handle_from_coordinator(NOW, ToHost::Found { run: RUN, key: KEY });
     let wants = |host: &mut Host| {

@@ -141,9 +141,11 @@ fn notes_and_their_parameters_are_bounded() {
 #[test]
 fn each_reused_result_is_counted_with_the_work_that_it_saves() {
     let mut reporting = Reporting::new(NOW);
-    for work_ns in [5, 7, 11] {
-        reporting.count_reused(&Finished { outcome: Outcome::Done(vec![0].into()), work_ns, span_ns: 1 });
+    for (work_ns, is_earlier) in [(5, false), (7, false), (11, false), (100, true)] {
+        let finished = Finished { outcome: Outcome::Done(vec![0].into()), work_ns, span_ns: 1 };
+        reporting.count_reused(&finished, is_earlier);
     }
     let own = reporting.own();
     assert_eq!((own.jobs.reused, own.saved_work_ns), (3, 23));
+    assert_eq!((own.earlier, own.earlier_work_ns), (1, 100), "no work of this run was saved");
 }

@@ -96,6 +96,13 @@ pub fn coarse_flat(count: u64, steps: u64) -> u64 {
     coarse::spawn_all((0..count).map(|number| (number, steps))).sync().into_iter().fold(0, u64::wrapping_add)
 }
 
+/// A job of `steps` for each of these numbers.
+#[main]
+pub fn coarse_of(steps: u64, numbers: Vec<u64>) -> u64 {
+    let all = numbers.into_iter().map(|number| (number, steps));
+    coarse::spawn_all(all).sync().into_iter().fold(0, u64::wrapping_add)
+}
+
 /// The sum below `count`, one job a number, while another job of `steps` may run elsewhere.
 #[main]
 pub fn fine_beside_coarse(count: u64, steps: u64) -> u64 {

@@ -40,10 +40,16 @@ fn account(world: &World, calm: &Calm, run: RunId) -> Option<String> {
     if !calm.is_undisturbed || !is_finished || world.trees.get(&run)?.has_twins() {
         return None;
     }
+    let earlier = match stored.counted {
+        _ if !stored.spec.reuse => 0,
+        Some((counts, true)) if jobs.spawned > 0 => counts.earlier,
+        // Its own result was found, or a host did not report what it took.
+        _ => return None,
+    };
     if tally.roots != 1 {
         return Some(format!("the root of run {run} was begun {} times, undisturbed", tally.roots));
     }
-    (ended + tally.given_up < begun)
+    (ended + tally.given_up + earlier < begun)
         .then(|| format!("{begun} jobs of run {run} began, and only {ended} ended: {jobs:?}, {tally:?}"))
 }
 

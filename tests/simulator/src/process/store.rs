@@ -105,7 +105,7 @@ mod tests {
         let (run, state) = (RunId(1), EntryState::Running(HostId(1)));
         let entry = |job| {
             let (key, lineage) = (JobKey([job; 32]), Lineage::default());
-            Entry { key, depth: 1, lineage, state: state.clone() }
+            Entry { key, depth: 1, lineage, state: state.clone(), is_earlier: false }
         };
         let mut store = Store::default();
         for (at, run, job) in [(1, run, 1), (1, RunId(2), 2), (5, run, 3)] {

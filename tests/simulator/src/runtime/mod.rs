@@ -31,7 +31,7 @@ use figures::Figures;
 use lies::Lies;
 pub use objects::Object;
 use objects::Uniqueness;
-pub use portion::{Portion, RECORD_WORK_MIN_NS, read_root_answer};
+pub use portion::{Portion, RECORD_WORK_MIN_NS, earlier_results, read_root_answer};
 pub use step::Step;
 use step::Surroundings;
 use stops::Stops;

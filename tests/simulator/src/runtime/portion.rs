@@ -10,7 +10,7 @@ use std::rc::Rc;
 use sateen_protocol::{FaultTolerance, JobSpec, KeyMaker, ROOT_KIND, RunSpec, RuntimeJobId};
 use sateen_protocol_harness::runtime::Exchange;
 
-pub use answers::read_root_answer;
+pub use answers::{earlier_results, read_root_answer};
 use answers::{finished, node_of};
 pub use remarks::Remarks;
 

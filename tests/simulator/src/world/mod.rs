@@ -7,8 +7,8 @@ mod trace;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use sateen_protocol::coordinator::Circle;
-use sateen_protocol::{Random, RunId, RunSpec, Time, limits};
+use sateen_protocol::coordinator::{Circle, Earlier};
+use sateen_protocol::{Entry, Random, RunId, RunSpec, Time, limits};
 
 use crate::by_id::ById;
 use crate::event::{Event, ProcessIndex, Queue};
@@ -179,6 +179,15 @@ impl World {
         self.server.store(self.now, run, spec.clone());
         let now = self.now;
         self.with_coordinator(|machine| machine.submit(now, run, submitter_of(run), spec));
+    }
+
+    /// Submits a run that may find these results of earlier runs.
+    pub fn submit_after(&mut self, run: RunId, spec: RunSpec, tree: Rc<Tree>, entries: Vec<Entry>) {
+        let earlier = Earlier::new(&spec, usize::MAX, entries.clone());
+        self.server.earlier.insert(run, entries);
+        self.submit(run, spec, tree);
+        let now = self.now;
+        self.with_coordinator(|machine| machine.use_earlier(now, run, earlier));
     }
 
     /// Makes all hosts equally fast, future ones included: their work then equals their computing time.

@@ -2,6 +2,7 @@
 import type { AppOfRun } from "./AppOfRun";
 import type { Checked } from "./Checked";
 import type { Counted } from "./Counted";
+import type { EarlierResults } from "./EarlierResults";
 import type { HoldUp } from "./HoldUp";
 import type { HostOfRun } from "./HostOfRun";
 import type { JobCounts } from "./JobCounts";
@@ -82,6 +83,10 @@ trust: string,
  */
 priority: string, 
 /**
+ * Whether it uses results of its submitter's earlier runs, and its own are kept for later ones.
+ */
+reuse: boolean, 
+/**
  * The part of the workers of each host that the run is due while all runs that are given to hosts have work enough, above 0 and
  * up to 1: a part of what its submitter is due by weight, by the priorities of the submitter's runs. What runs do not use,
  * others get. Null unless it is `running`.
@@ -127,7 +132,8 @@ computed_s: number,
  * The part of `work_s` that led to the result, each job once; null until the run is over, and without a result. If results were reused
  * so often that the result stands for more work than was ever computed, or leaves no room for work that was done
  * again, this and `lost_work_s` are null. So are they if a host did not come back after a restart of the coordinator:
- * what it did in its last moments may be missing in `work_s`.
+ * what it did in its last moments may be missing in `work_s`; and if jobs were lost in a run that used results of earlier
+ * runs.
  */
 answer_work_s: number | null, 
 /**
@@ -137,7 +143,7 @@ answer_work_s: number | null,
 lost_work_s: number | null, 
 /**
  * The longest chain of jobs that ran separately, in seconds. It depends on the number of workers and is not a
- * bound. Null until the run is over, and if `answer_work_s` is null.
+ * bound. Null until the run is over, if `answer_work_s` is null, and if the run used results of earlier runs.
  */
 span_s: number | null, 
 /**
@@ -165,6 +171,10 @@ table: TableSize,
  * How its results are checked, or were; null if hosts are trusted, and of a run that has not ended and is not given to hosts.
  */
 checked: Checked | null, 
+/**
+ * Results of earlier runs that it used; null of a run without `reuse`.
+ */
+earlier: EarlierResults | null, 
 /**
  * Each host that took part, including hosts that found no work. If very many are gone, the first of these are
  * combined into one.

@@ -51,4 +51,9 @@ trust?: string,
  * Which runs of one submitter get more of the grid: `low`, `normal` (the default) or `high`, each four times as much as the
  * one before. Runs of other submitters get what they are due anyway.
  */
-priority?: string, };
+priority?: string, 
+/**
+ * Whether to use results of the submitter's earlier runs of the same app, and to keep those of this run for later ones. Only
+ * if hosts are believed.
+ */
+reuse?: boolean, };

@@ -10,6 +10,7 @@ export type { ChildJob } from './ChildJob';
 export type { Counted } from './Counted';
 export type { CriticalJob } from './CriticalJob';
 export type { Depth } from './Depth';
+export type { EarlierResults } from './EarlierResults';
 export type { EventKind } from './EventKind';
 export type { Grid } from './Grid';
 export type { HoldUp } from './HoldUp';

@@ -77,6 +77,27 @@ fn small_terminals_are_used_to_the_last_line_and_say_what_is_left_out() {
 }
 
 #[test]
+fn results_of_earlier_runs_are_summed_up() {
+    let shown = |earlier: Value| {
+        let mut news = news("done", 1);
+        if let News::Run { run, .. } = &mut news {
+            run["earlier"] = earlier;
+        }
+        let mut page = RunPage::new(7);
+        page.take(news);
+        (page.new_lines().pop().expect("a line"), text(&page, 120, 50))
+    };
+    let words = "12 jobs had results of earlier runs, which took 1.5 s of processor time";
+    let (line, view) = shown(json!({"jobs": 12, "work_s": 1.5}));
+    assert!(line.contains(", 12 found in earlier runs, "), "{line}");
+    assert!(view.contains(&format!("earlier   {words}")), "{view}");
+    for nothing in [Value::Null, json!({"jobs": 0, "work_s": 0.0})] {
+        let (line, view) = shown(nothing);
+        assert!(!line.contains("earlier") && !view.contains("earlier"), "{line}\n{view}");
+    }
+}
+
+#[test]
 fn lines_are_shared_in_equal_parts() {
     assert_eq!(shared(30, [9, 9, 9], [1, 2, 1]), [8, 8, 8]);
     assert_eq!(shared(30, [2, 3, 99], [1, 2, 1]), [2, 3, 19]);

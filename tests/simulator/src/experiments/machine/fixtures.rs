@@ -21,6 +21,7 @@ pub fn entry(job: u64) -> Entry {
         depth: lineage.len() as u32,
         lineage: Lineage(lineage),
         state: EntryState::Done(finished),
+        is_earlier: false,
     }
 }
 
