@@ -3,6 +3,8 @@
 //! one folder of a crate only.
 
 mod exceptions;
+mod names;
+mod paths;
 mod uses;
 
 use std::fs;
@@ -11,7 +13,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::files;
 use crate::shell::root;
-use exceptions::{Exception, FIELDS, LINES};
+use exceptions::{CYCLES, Cycle, Exception, FIELDS, LINES};
+use uses::Circle;
 
 /// Maximum lines of a file.
 const LINES_MAX: usize = 400;
@@ -46,12 +49,11 @@ pub fn check() -> Result<()> {
     }
     wrong.extend(too_large(&lines, LINES_MAX, "lines", &LINES));
     wrong.extend(too_large(&fields, FIELDS_MAX, "fields", &FIELDS));
+    let mut circles = Vec::new();
     for name in CRATES {
-        let circles = uses::circles(&root.join(name).join("src"))?;
-        wrong.extend(
-            circles.iter().map(|circle| format!("these files use one another: {}", circle.join(", "))),
-        );
+        circles.extend(uses::circles(&root, &format!("{name}/src"))?);
     }
+    wrong.extend(in_circles(&circles, &CYCLES));
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }
@@ -76,6 +78,24 @@ fn reserved(file: &str, text: &str) -> Vec<String> {
     wrong
         .map(|(name, _, within)| format!("{file} uses {name}, which is reserved for {within}: convert there"))
         .collect()
+}
+
+/// Reports circles that are not listed, and listed ones that are not as they are listed.
+fn in_circles(found: &[Circle], listed: &[Cycle]) -> Vec<String> {
+    let unlisted = found.iter().filter(|circle| !listed.iter().any(|cycle| cycle.files == circle.files));
+    let mut wrong: Vec<String> = unlisted
+        .map(|Circle { files, shortest }| {
+            format!(
+                "these files use one another: {}. Move an item to where it belongs. The shortest way round: {shortest}",
+                files.join(", "),
+            )
+        })
+        .collect();
+    let gone = listed.iter().filter(|cycle| !found.iter().any(|circle| cycle.files == circle.files));
+    wrong.extend(gone.map(|Cycle { files, why }| {
+        format!("the cycle of {} ({why}) is not as it is listed: correct its exception", files.join(", "))
+    }));
+    wrong
 }
 
 /// Reports items that are too large and not excepted, and exceptions that are not needed any more.
@@ -138,6 +158,22 @@ mod tests {
             reserved("coordinator/src/store/sql.rs", "use sateen_protocol::RunId;"),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn unlisted_circles_and_changed_ones_are_reported() {
+        let listed = [Cycle { files: &["a.rs", "b.rs"], why: "they are one" }];
+        let found = |files: &[&str]| Circle {
+            files: files.iter().map(|file| (*file).to_owned()).collect(),
+            shortest: "a.rs uses B of b.rs uses A of a.rs".to_owned(),
+        };
+        assert_eq!(in_circles(&[found(&["a.rs", "b.rs"])], &listed), Vec::<String>::new());
+        let gone = "the cycle of a.rs, b.rs (they are one) is not as it is listed: correct its exception";
+        assert_eq!(in_circles(&[], &listed), [gone]);
+        let wider = in_circles(&[found(&["a.rs", "b.rs", "c.rs"])], &listed);
+        let new = "these files use one another: a.rs, b.rs, c.rs. Move an item to where it belongs. The shortest way \
+                   round: a.rs uses B of b.rs uses A of a.rs";
+        assert_eq!(wider, [new, gone]);
     }
 
     #[test]

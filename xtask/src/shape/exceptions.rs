@@ -10,6 +10,14 @@ pub struct Exception {
     pub why: &'static str,
 }
 
+/// Files that may use one another in a circle.
+pub struct Cycle {
+    /// All of them, sorted.
+    pub files: &'static [&'static str],
+    /// The reason.
+    pub why: &'static str,
+}
+
 /// Many short tests of one thing, with a shared set-up.
 const TESTS: &str = "it has many short tests of one thing";
 /// Apps in that language copy a single file.
@@ -50,3 +58,5 @@ pub const FIELDS: [Exception; 10] = [
     exception("protocol/src/coordinator/sizes.rs: Sizes", 19, RECORD),
     exception("protocol/src/host/sizes.rs: Sizes", 25, RECORD),
 ];
+
+pub const CYCLES: [Cycle; 0] = [];

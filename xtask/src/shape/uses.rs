@@ -1,4 +1,8 @@
 //! Finds circles of files in a crate that use one another.
+//!
+//! A file uses the file that defines what it names in a `use` or in a path within its code. Re-exports are followed to
+//! the definition. A re-export alone is no use: it passes a name on. Nor is what a file names of its own ancestors:
+//! methods of a type are spread over the files below the one that defines it. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,141 +10,97 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The path of a module within its crate.
-type Module = Vec<String>;
-/// The modules that each module uses.
-type Uses = BTreeMap<Module, BTreeSet<Module>>;
+use super::names::{Meaning, Module, Names};
+use super::paths::{self, Paths};
 
-/// Groups of two or more files that use one another, directly or through others; not those of one module and its
-/// submodules only. Tests are left out.
-pub fn circles(sources: &Path) -> Result<Vec<Vec<String>>> {
-    let mut texts = BTreeMap::new();
-    read(sources, &mut Vec::new(), &mut texts)?;
-    Ok(circles_among(&uses(&texts)?))
+/// The modules that each module uses, with the names of what it uses of each.
+type Uses = BTreeMap<Module, BTreeMap<Module, BTreeSet<String>>>;
+
+/// Files that use one another.
+pub struct Circle {
+    /// All files each of which uses every other, directly or through others.
+    pub files: Vec<String>,
+    /// The shortest way round, with what is used at each step.
+    pub shortest: String,
 }
 
-/// The sources of all modules that have files, except tests.
-fn read(folder: &Path, module: &mut Module, texts: &mut BTreeMap<Module, String>) -> Result<()> {
+/// A file of a crate.
+struct Source {
+    file: String,
+    text: String,
+}
+
+/// All circles of two or more files of the crate whose sources are in the folder `sources` of `root`.
+pub fn circles(root: &Path, sources: &str) -> Result<Vec<Circle>> {
+    let mut texts = BTreeMap::new();
+    read(&root.join(sources), sources, &mut Vec::new(), &mut texts)?;
+    let uses = uses(&texts)?;
+    Ok(circles_among(&uses, |module| texts.get(module).map(|source| source.file.clone()).unwrap_or_default()))
+}
+
+/// Reads the sources of all modules that have files.
+fn read(
+    folder: &Path,
+    name: &str,
+    module: &mut Module,
+    texts: &mut BTreeMap<Module, Source>,
+) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else { continue };
         if path.is_dir() {
-            module.push(stem);
-            read(&path, module, texts)?;
+            module.push(stem.clone());
+            read(&path, &format!("{name}/{stem}"), module, texts)?;
             module.pop();
         } else if path.extension().is_some_and(|end| end == "rs") && stem != "main" {
+            let file = format!("{name}/{stem}.rs");
             let is_parent = stem == "mod" || (stem == "lib" && module.is_empty());
             let mut of_file = module.clone();
             if !is_parent {
                 of_file.push(stem);
             }
-            texts.insert(of_file, fs::read_to_string(&path)?);
+            texts.insert(of_file, Source { file, text: fs::read_to_string(&path)? });
         }
     }
     Ok(())
 }
 
-fn uses(texts: &BTreeMap<Module, String>) -> Result<Uses> {
+fn uses(texts: &BTreeMap<Module, Source>) -> Result<Uses> {
     let mut parsed = BTreeMap::new();
-    let mut tests = BTreeSet::new();
-    for (module, text) in texts {
-        let file = syn::parse_file(text).with_context(|| module.join("::"))?;
-        for item in &file.items {
-            if let syn::Item::Mod(within) = item
-                && is_for_tests(&within.attrs)
-            {
-                tests.insert([module.as_slice(), &[within.ident.to_string()]].concat());
-            }
-        }
-        parsed.insert(module.clone(), file);
+    for (module, Source { file, text }) in texts {
+        parsed.insert(module.clone(), paths::of(text, module).with_context(|| file.clone())?);
     }
+    let tests: BTreeSet<Module> = parsed.values().flat_map(|paths| paths.tests.iter().cloned()).collect();
     parsed.retain(|module, _| !tests.iter().any(|test| module.starts_with(test)));
-    let modules: BTreeSet<Module> = parsed.keys().cloned().collect();
-    let mut uses = Uses::new();
-    for (module, file) in &parsed {
-        let used = uses.entry(module.clone()).or_default();
-        for item in &file.items {
-            if let syn::Item::Use(found) = item
-                && !is_for_tests(&found.attrs)
-            {
-                follow(&found.tree, module, Vec::new(), &modules, used);
-            }
-        }
-        used.remove(module);
-    }
-    Ok(uses)
+    let names = Names::new(&parsed);
+    Ok(parsed.iter().map(|(module, paths)| (module.clone(), used_by(module, paths, &names))).collect())
 }
 
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg")
-            && attribute.parse_args::<syn::Path>().is_ok_and(|condition| condition.is_ident("test"))
-    })
+/// The modules that a module uses.
+fn used_by(module: &Module, paths: &Paths, names: &Names) -> BTreeMap<Module, BTreeSet<String>> {
+    let imported = (paths.imports.iter())
+        .filter(|import| !import.is_passed_on || paths.words.contains(&import.name))
+        .map(|import| (module, &import.path));
+    let mut used: BTreeMap<Module, BTreeSet<String>> = BTreeMap::new();
+    for (place, path) in imported.chain(paths.inline.iter().map(|(place, path)| (place, path))) {
+        if let Some(Meaning::Item(of)) = names.meaning(place, path)
+            && !module.starts_with(&of)
+        {
+            used.entry(of).or_default().extend(path.last().cloned());
+        }
+    }
+    used
 }
 
-/// Adds the modules that a `use` names.
-fn follow(
-    tree: &syn::UseTree,
-    module: &Module,
-    before: Module,
-    modules: &BTreeSet<Module>,
-    used: &mut BTreeSet<Module>,
-) {
-    let with = |name: &syn::Ident| [before.as_slice(), &[name.to_string()]].concat();
-    match tree {
-        syn::UseTree::Path(path) => follow(&path.tree, module, with(&path.ident), modules, used),
-        syn::UseTree::Group(group) => {
-            group.items.iter().for_each(|tree| follow(tree, module, before.clone(), modules, used));
-        }
-        syn::UseTree::Name(name) => used.extend(found(&with(&name.ident), module, modules)),
-        syn::UseTree::Rename(name) => used.extend(found(&with(&name.ident), module, modules)),
-        syn::UseTree::Glob(_) => used.extend(found(&before, module, modules)),
-    }
-}
-
-/// The module whose file has the item that a path names, if it is in this crate.
-fn found(path: &[String], module: &Module, modules: &BTreeSet<Module>) -> Option<Module> {
-    let mut words = path.iter().map(String::as_str).peekable();
-    let mut place: Module = match words.peek().copied()? {
-        "crate" => {
-            words.next();
-            Vec::new()
-        }
-        "self" => {
-            words.next();
-            module.clone()
-        }
-        "super" => module.clone(),
-        // A submodule; any other name is another crate.
-        first => {
-            let within = [module.as_slice(), &[first.to_owned()]].concat();
-            modules.contains(&within).then(|| module.clone())?
-        }
-    };
-    while words.peek() == Some(&"super") {
-        words.next();
-        place.pop();
-    }
-    place.extend(words.map(str::to_owned));
-    while !modules.contains(&place) {
-        place.pop()?;
-    }
-    Some(place)
-}
-
-fn circles_among(uses: &Uses) -> Vec<Vec<String>> {
-    let one_room = |one: &Module, other: &Module| one.starts_with(other) || other.starts_with(one);
-    let next = |module: &Module| {
-        let used = uses.get(module).into_iter().flatten();
-        used.filter(|other| !one_room(module, other)).cloned().collect::<Vec<_>>()
-    };
-    let reached: BTreeMap<&Module, BTreeSet<Module>> = (uses.keys())
+fn circles_among(uses: &Uses, file: impl Fn(&Module) -> String) -> Vec<Circle> {
+    let next = |module: &Module| uses.get(module).into_iter().flat_map(BTreeMap::keys);
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> = (uses.keys())
         .map(|from| {
             let mut seen = BTreeSet::new();
-            let mut open = next(from);
+            let mut open: Vec<&Module> = next(from).collect();
             while let Some(module) = open.pop() {
-                if seen.insert(module.clone()) {
-                    open.extend(next(&module));
+                if seen.insert(module) {
+                    open.extend(next(module));
                 }
             }
             (from, seen)
@@ -148,15 +108,53 @@ fn circles_among(uses: &Uses) -> Vec<Vec<String>> {
         .collect();
     let mut circles = BTreeSet::new();
     for (module, seen) in &reached {
-        let circle: Vec<String> = (seen.iter())
-            .filter(|other| reached.get(other).is_some_and(|back| back.contains(*module)))
-            .map(|other| other.join("::"))
-            .collect();
+        let is_mutual = |other: &&Module| reached.get(*other).is_some_and(|back| back.contains(module));
+        let circle: Vec<&Module> = seen.iter().copied().filter(is_mutual).collect();
         if circle.len() > 1 {
             circles.insert(circle);
         }
     }
-    circles.into_iter().collect()
+    let described = circles.iter().map(|circle| {
+        let mut files: Vec<String> = circle.iter().map(|module| file(module)).collect();
+        files.sort();
+        Circle { files, shortest: shortest(circle, uses, &file) }
+    });
+    described.collect()
+}
+
+/// The shortest way round within a circle, as text.
+fn shortest(circle: &[&Module], uses: &Uses, file: impl Fn(&Module) -> String) -> String {
+    let rounds = circle.iter().filter_map(|start| round(start, uses));
+    let Some(round) = rounds.min_by_key(Vec::len) else { return String::new() };
+    let mut text = String::new();
+    for (from, to) in round.iter().zip(round.iter().cycle().skip(1)) {
+        let what = uses.get(*from).and_then(|used| used.get(*to)).into_iter().flatten();
+        let what: Vec<&str> = what.map(String::as_str).collect();
+        text += &format!("{} uses {} of ", file(from), what.join(", "));
+    }
+    text + &round.first().map(|first| file(first)).unwrap_or_default()
+}
+
+/// The shortest way from a module back to itself.
+fn round<'a>(start: &'a Module, uses: &'a Uses) -> Option<Vec<&'a Module>> {
+    let mut ways = vec![vec![start]];
+    let mut seen = BTreeSet::new();
+    while !ways.is_empty() {
+        let mut longer = Vec::new();
+        for way in ways {
+            let last = way.last().and_then(|last| uses.get(*last));
+            for module in last.into_iter().flat_map(BTreeMap::keys) {
+                if module == start {
+                    return Some(way);
+                }
+                if seen.insert(module) {
+                    longer.push([way.as_slice(), &[module]].concat());
+                }
+            }
+        }
+        ways = longer;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -165,11 +163,14 @@ mod tests {
 
     fn found_in(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let texts = files.iter().map(|(module, text)| {
-            let module = module.split("::").filter(|word| !word.is_empty()).map(str::to_owned).collect();
-            (module, (*text).to_owned())
+            let path = module.split("::").filter(|word| !word.is_empty()).map(str::to_owned).collect();
+            (path, Source { file: (*module).to_owned(), text: (*text).to_owned() })
         });
-        circles_among(&uses(&texts.collect()).expect("Rust"))
+        let circles = circles_among(&uses(&texts.collect()).expect("Rust"), |module| module.join("::"));
+        circles.into_iter().map(|circle| circle.files).collect()
     }
+
+    const NONE: [[&str; 0]; 0] = [];
 
     #[test]
     fn circles_are_found_in_every_way_of_writing_uses() {
@@ -179,7 +180,7 @@ mod tests {
             ("a", "use crate::b::x::X;"),
             ("b", "mod x;"),
             ("b::x", "use crate::c::*;"),
-            ("c", "use crate::{a::A, d};"),
+            ("c", "use crate::{a::A, d}; fn f() { d::f() }"),
             ("d", ""),
         ];
         assert_eq!(found_in(&round), [["a", "b::x", "c"]]);
@@ -188,14 +189,94 @@ mod tests {
     #[test]
     fn submodules_and_tests_are_left_out() {
         assert_eq!(
-            found_in(&[("a", "mod b; use b::B;"), ("a::b", "use super::A; use std::fmt;")]),
-            Vec::<Vec<String>>::new()
+            found_in(&[("a", "mod b; use b::B; struct A;"), ("a::b", "use super::A; use std::fmt;")]),
+            NONE
         );
         let tests = [
             ("a", "use crate::b::B; #[cfg(test)] mod tests;"),
             ("a::tests", "use crate::b::B;"),
-            ("b", "#[cfg(test)] use crate::a::A;"),
+            ("b", "#[cfg(test)] use crate::a::A; #[cfg(test)] mod tests { fn f() { crate::a::f() } } struct B;"),
         ];
-        assert_eq!(found_in(&tests), Vec::<Vec<String>>::new());
+        assert_eq!(found_in(&tests), NONE);
+    }
+
+    #[test]
+    fn re_exports_are_followed_to_the_definition() {
+        let named = [
+            ("", "mod a; pub use a::A;"),
+            ("a", "mod x; mod y; pub(crate) use x::X; pub use y::*; use std::fmt;"),
+            ("a::x", "use super::Y as Z; pub struct X;"),
+            ("a::y", "use crate::a::X; pub struct Y;"),
+        ];
+        assert_eq!(found_in(&named), [["a::x", "a::y"]]);
+        let at_the_top = [
+            ("", "mod a; mod b; pub use a::A; pub use b::B;"),
+            ("a", "use crate::B; pub struct A(B);"),
+            ("b", "fn f(a: crate::A) {} pub struct B;"),
+        ];
+        assert_eq!(found_in(&at_the_top), [["a", "b"]]);
+    }
+
+    #[test]
+    fn paths_in_code_are_uses() {
+        let inline = [
+            ("", "mod a; mod b;"),
+            ("a", "pub struct A; impl A { fn f() -> Vec<super::b::B> { vec![] } }"),
+            ("b", "pub struct B; fn f() { assert!(matches!(1, crate::a::A::ONE), \"no\") }"),
+        ];
+        assert_eq!(found_in(&inline), [["a", "b"]]);
+        let by_module = [
+            ("a", "use crate::b; fn f() { b::g() }"),
+            ("b", "pub fn g() { use crate::a::f as g; mod inner { fn h() { super::super::a::f() } } }"),
+        ];
+        assert_eq!(found_in(&by_module), [["a", "b"]]);
+        assert_eq!(found_in(&[("a", "use crate::b;"), ("b", "fn f() { crate::a::f() }")]), NONE);
+    }
+
+    #[test]
+    fn a_type_may_have_its_methods_in_submodules() {
+        let spread = [
+            ("", "mod host; pub use host::Host;"),
+            ("host", "mod lent; mod lost; use lent::Lent; pub struct Host { lent: Lent }"),
+            ("host::lent", "use super::Host; pub struct Lent; impl Host { fn lend(&self) {} }"),
+            ("host::lost", "use super::lent::Lent; impl crate::Host { fn lose(_: Lent) {} }"),
+        ];
+        assert_eq!(found_in(&spread), NONE);
+        // Another file that uses the type closes a circle, if a submodule uses that file.
+        let through = [
+            ("", "mod host; mod peer; use host::Host;"),
+            ("host", "mod lent; use lent::Lent; pub struct Host { lent: Lent }"),
+            ("host::lent", "use crate::peer::Peer; pub struct Lent(Peer);"),
+            ("peer", "pub struct Peer(crate::Host);"),
+        ];
+        assert_eq!(found_in(&through), [["host", "host::lent", "peer"]]);
+    }
+
+    #[test]
+    fn a_re_export_alone_is_not_a_use() {
+        let mut files = [
+            ("a", "mod x; pub use x::X; pub struct A;"),
+            ("a::x", "use crate::b::B; pub struct X;"),
+            ("b", "use crate::a::A; pub struct B;"),
+        ];
+        assert_eq!(found_in(&files), NONE);
+        files[0].1 = "mod x; pub use x::X; pub struct A(X);";
+        assert_eq!(found_in(&files), [["a", "a::x", "b"]]);
+    }
+
+    #[test]
+    fn the_shortest_way_round_names_what_is_used() {
+        let module = |name: &str| vec![name.to_owned()];
+        let used = |names: &[(&str, &str)]| {
+            names.iter().map(|(to, what)| (module(to), BTreeSet::from([(*what).to_owned()]))).collect()
+        };
+        let uses = Uses::from([
+            (module("a"), used(&[("b", "B")])),
+            (module("b"), used(&[("c", "C")])),
+            (module("c"), used(&[("a", "A"), ("b", "D")])),
+        ]);
+        let circles = circles_among(&uses, |module| module.join("::"));
+        let found: Vec<_> = circles.iter().map(|circle| (circle.files.len(), &*circle.shortest)).collect();
+        assert_eq!(found, [(3, "b uses C of c uses D of b")]);
     }
 }
