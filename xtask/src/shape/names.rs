@@ -38,6 +38,25 @@ impl<'a> Names<'a> {
         self.within(&place, rest, steps.checked_sub(1)?)
     }
 
+    /// The module that defines a name, if the file of `module` has it from importing all names of a module.
+    pub fn among_all(&self, module: &[String], name: &str) -> Option<Module> {
+        match self.of_all(module, &[name.to_owned()], STEPS_MAX)? {
+            Meaning::Item(of) => Some(of),
+            Meaning::Module(_) => None,
+        }
+    }
+
+    /// What `path` means among all names that a module imports from others.
+    fn of_all(&self, module: &[String], path: &[String], steps: usize) -> Option<Meaning> {
+        let imports = self.modules.get(module).into_iter().flat_map(|paths| &paths.imports);
+        imports.filter(|import| import.name == "*").find_map(|import| {
+            match self.followed(module, &import.path, steps)? {
+                Meaning::Module(of) if of != module => self.within(&of, path, steps.checked_sub(1)?),
+                _ => None,
+            }
+        })
+    }
+
     /// What the names `path` mean from a module on.
     fn within(&self, module: &[String], path: &[String], steps: usize) -> Option<Meaning> {
         let Some((name, rest)) = path.split_first() else {
@@ -52,22 +71,14 @@ impl<'a> Names<'a> {
         if defines {
             return Some(Meaning::Item(module.to_vec()));
         }
-        let imports = || known.into_iter().flat_map(|paths| &paths.imports);
-        let named = imports().filter(|import| import.name == *name).find_map(|import| {
+        let imports = known.into_iter().flat_map(|paths| &paths.imports);
+        let named = imports.filter(|import| import.name == *name).find_map(|import| {
             match self.followed(module, &import.path, steps)? {
                 Meaning::Module(of) => self.within(&of, rest, steps),
                 item @ Meaning::Item(_) => Some(item),
             }
         });
-        let among_all = || {
-            imports().filter(|import| import.name == "*").find_map(|import| {
-                match self.followed(module, &import.path, steps)? {
-                    Meaning::Module(of) if of != module => self.within(&of, path, steps.checked_sub(1)?),
-                    _ => None,
-                }
-            })
-        };
-        named.or_else(among_all)
+        named.or_else(|| self.of_all(module, path, steps))
     }
 
     /// The module within whose file the path ends, for what macros define and what other crates do.

@@ -39,12 +39,7 @@ pub fn circles(root: &Path, sources: &str) -> Result<Vec<Circle>> {
 }
 
 /// Reads the sources of all modules that have files.
-fn read(
-    folder: &Path,
-    name: &str,
-    module: &mut Module,
-    texts: &mut BTreeMap<Module, Source>,
-) -> Result<()> {
+fn read(folder: &Path, name: &str, module: &mut Module, texts: &mut BTreeMap<Module, Source>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else { continue };
@@ -78,15 +73,32 @@ fn uses(texts: &BTreeMap<Module, Source>) -> Result<Uses> {
 
 /// The modules that a module uses.
 fn used_by(module: &Module, paths: &Paths, names: &Names) -> BTreeMap<Module, BTreeSet<String>> {
-    let imported = (paths.imports.iter())
-        .filter(|import| !import.is_passed_on || paths.words.contains(&import.name))
-        .map(|import| (module, &import.path));
     let mut used: BTreeMap<Module, BTreeSet<String>> = BTreeMap::new();
-    for (place, path) in imported.chain(paths.inline.iter().map(|(place, path)| (place, path))) {
-        if let Some(Meaning::Item(of)) = names.meaning(place, path)
-            && !module.starts_with(&of)
-        {
-            used.entry(of).or_default().extend(path.last().cloned());
+    let mut add = |of: Module, what: Option<&String>| {
+        if !module.starts_with(&of) {
+            used.entry(of).or_default().extend(what.cloned());
+        }
+    };
+    for import in &paths.imports {
+        let is_all = import.name == "*";
+        if import.is_passed_on && (is_all || !paths.words.contains(&import.name)) {
+            continue;
+        }
+        match names.meaning(module, &import.path) {
+            Some(Meaning::Item(of)) => add(of, import.path.last()),
+            Some(Meaning::Module(of)) if is_all => add(of, Some(&import.name)),
+            _ => {}
+        }
+    }
+    for (place, path) in &paths.inline {
+        if let Some(Meaning::Item(of)) = names.meaning(place, path) {
+            add(of, path.last());
+        }
+    }
+    // What the file uses of all names that it imports from a module.
+    for word in &paths.words {
+        if let Some(of) = names.among_all(module, word) {
+            add(of, Some(word));
         }
     }
     used
@@ -195,7 +207,10 @@ mod tests {
         let tests = [
             ("a", "use crate::b::B; #[cfg(test)] mod tests;"),
             ("a::tests", "use crate::b::B;"),
-            ("b", "#[cfg(test)] use crate::a::A; #[cfg(test)] mod tests { fn f() { crate::a::f() } } struct B;"),
+            (
+                "b",
+                "#[cfg(test)] use crate::a::A; #[cfg(test)] mod tests { fn f() { crate::a::f() } } struct B;",
+            ),
         ];
         assert_eq!(found_in(&tests), NONE);
     }
@@ -215,6 +230,17 @@ mod tests {
             ("b", "fn f(a: crate::A) {} pub struct B;"),
         ];
         assert_eq!(found_in(&at_the_top), [["a", "b"]]);
+    }
+
+    #[test]
+    fn names_among_all_of_a_module_are_followed_too() {
+        let all = [
+            ("", "mod a; mod b;"),
+            ("a", "mod x; use crate::b::B; pub struct A;"),
+            ("a::x", "use super::*; fn f(_: B) {} pub struct X;"),
+            ("b", "pub struct B(crate::a::x::X);"),
+        ];
+        assert_eq!(found_in(&all), [["a::x", "b"]]);
     }
 
     #[test]
