@@ -110,32 +110,3 @@ pub fn root_job(spec: &RunSpec) -> JobSpec {
     let parameters = postcard::to_allocvec(&spec.arguments).unwrap_or_default();
     JobSpec::new(maker.key(&parameters), ROOT_KIND, parameters)
 }
-
-/// A job's result or failure. Exceeding a limit is not an outcome: another host may allow more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// Its encoded result.
-    Done(Bytes),
-    /// It panicked or trapped: the encoded failure, which its parent's sync receives.
-    Failed(Bytes),
-}
-
-impl Outcome {
-    /// The encoded result or failure.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Done(bytes) | Self::Failed(bytes) => bytes,
-        }
-    }
-}
-
-/// An outcome, and the time that the job took with all its descendants.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finished {
-    /// The job's result or failure.
-    pub outcome: Outcome,
-    /// Processor time of the job and its descendants, in nanoseconds.
-    pub work_ns: u64,
-    /// Its critical path, in nanoseconds.
-    pub span_ns: u64,
-}

@@ -40,10 +40,10 @@ pub use bytes::Bytes;
 pub use entry::{Entry, EntryState};
 pub use id::{AssignmentId, GridId, HeldId, HostId, LoanId, RunId, RuntimeJobId, StealId};
 pub use identity::PublicKey;
-pub use job::{Again, Finished, JobSpec, Lineage, Mention, Outcome, ROOT_KIND, root_job};
+pub use job::{Again, JobSpec, Lineage, Mention, ROOT_KIND, root_job};
 pub use key::{BlobHash, JobKey, JobTag, KeyMaker};
 pub use limits::{INLINE_RESULT_BYTES_MAX, LINEAGE_LENGTH_MAX};
-pub use outcome::{JobFailure, MainOutcome, RootOutcome, Verdict};
+pub use outcome::{Finished, JobFailure, MainOutcome, Outcome, RootOutcome, Verdict};
 pub use random::Random;
 pub use run::{
     Claim, Counts, FaultTolerance, HeldCounts, Jobs, LimitOutOfRange, Priority, RunEnd, RunLimits, RunSpec,

@@ -13,7 +13,7 @@ pub use self::dues::{Claim, due, dues};
 pub use self::limits::{LimitOutOfRange, RunLimits};
 pub use self::share::{Priority, Share};
 use crate::limits::{RECORD_EVERY_MS, RECORDED_PARTS, RECORDED_WORK_MIN};
-use crate::{BlobHash, JobFailure, Steals, Trust};
+use crate::{BlobHash, Finished, JobFailure, Steals, Trust};
 
 /// How idle hosts choose victims (TOPLAS 4.1.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,7 +187,7 @@ impl RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
     /// Its root job ended, with the encoded outcome of the entry point or with a failure.
-    Finished(crate::Finished),
+    Finished(Finished),
     /// A limit of the run was exceeded.
     Limit(String),
     /// No host could run it.
