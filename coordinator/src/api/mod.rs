@@ -7,6 +7,7 @@ mod entry;
 mod extract;
 mod feed;
 mod gate;
+mod grid_status;
 mod hosts;
 mod jobs;
 mod keys;
@@ -51,6 +52,7 @@ use feed::Watching;
 use runs::result::Results;
 
 pub use entry::is_run_of;
+pub use grid_status::status_of as status;
 pub use hosts::all as hosts;
 pub use origin::{PublicName, PublicNames};
 pub use problem::Problem;
@@ -58,7 +60,6 @@ pub use runs::chronicle as chronicle_of;
 pub use runs::details_of as details;
 pub use runs::names as names_of;
 pub use runs::parse as parse_run;
-pub use service::status_of as status;
 
 /// The newest runs, as many as a page lists; only those that `owner` submitted, if given.
 pub async fn runs(api: &Api, owner: Option<TokenId>) -> Result<Vec<Run>, Problem> {

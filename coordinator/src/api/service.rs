@@ -1,21 +1,15 @@
 //! About the service itself.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
-
 use axum::extract::State;
 use axum::{Extension, Json};
 use sateen_api::{Grid, Status};
-use sateen_protocol::Time;
 
 use super::Api;
+use super::grid_status::status_of;
 use super::problem::Problem;
 use crate::access::Access;
 use crate::api::feed::{Moments, alerts};
-use crate::driver::Request;
 use crate::limits::HOSTS_LISTED_MAX;
-use crate::release::VERSION;
-use crate::store::sql;
 
 pub async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
     Ok(Json(status_of(&api).await?))
@@ -31,33 +25,4 @@ pub async fn overview(
     let alerts = alerts(&status, &runs, &hosts, &Moments::of(&api));
     hosts.truncate(HOSTS_LISTED_MAX);
     Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
-}
-
-/// The state of the grid.
-pub async fn status_of(api: &Api) -> Result<Status, Problem> {
-    let totals = api.driver.ask(Request::Totals).await?;
-    let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;
-    let counters = &api.links.counters;
-    let runs = runs.into_iter().map(|(state, runs)| (state.word().to_owned(), runs));
-    Ok(Status {
-        grid: grid(api),
-        version: VERSION.to_owned(),
-        uptime_s: api.clock.now().since(Time(0)).as_secs_f64(),
-        hosts: usize::try_from(totals.hosts.all()).unwrap_or(usize::MAX),
-        hosts_awaited: totals.hosts_awaited,
-        threads: u32::try_from(totals.workers).unwrap_or(u32::MAX),
-        runs: runs.collect::<BTreeMap<_, _>>(),
-        links: api.links.count(),
-        messages_in: counters.messages_in.load(Relaxed),
-        relayed_frames: counters.relayed_frames.load(Relaxed),
-        relayed_bytes: counters.relayed_bytes.load(Relaxed),
-        misbehaviours: counters.misbehaviours.load(Relaxed),
-        trouble: api.store.trouble(),
-        jobs_per_s: totals.jobs_per_s.map(|per_s| (per_s * 100.0).round() / 100.0),
-        watchers: api.watching.count(),
-    })
-}
-
-fn grid(api: &Api) -> String {
-    format!("{:016x}", api.grid.0)
 }

@@ -5,17 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sateen_protocol::HostId;
 use serde::{Deserialize, Serialize};
 
-use super::{Chronicle, EventKind, Going};
+use super::{Away, Chronicle, EventKind, Going};
 use crate::figures::Untold;
-
-/// A host of the run that paused or was given up, and may come back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Away {
-    /// Why.
-    pub how: Going,
-    /// Since when, in milliseconds since the run was submitted.
-    pub since_ms: u32,
-}
 
 /// Absences as they are saved: with each batch, as events are saved only now and then, and only the newest are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

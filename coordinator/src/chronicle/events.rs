@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use sateen_protocol::{HostId, JobTag};
 use serde::{Deserialize, Serialize};
 
-use super::Going;
-use super::absences::Away;
+use super::{Away, Going};
 use crate::limits::RUN_EVENTS_MAX;
 use crate::saved_id;
 

@@ -38,7 +38,6 @@ use serde::{Deserialize, Serialize};
 use crate::limits::SILENT;
 
 use crate::clock::{Since, unix_ms};
-use absences::Away;
 use events::Events;
 use log::Lines;
 use prospects::Prospects;
@@ -125,6 +124,15 @@ impl Going {
     fn is_loss(self) -> bool {
         matches!(self, Self::Crashed | Self::NotBack | Self::Resting)
     }
+}
+
+/// A host of the run that paused or was given up, and may come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    /// Why.
+    pub how: Going,
+    /// Since when, in milliseconds since the run was submitted.
+    pub since_ms: u32,
 }
 
 impl Chronicle {

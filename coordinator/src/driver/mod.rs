@@ -61,7 +61,6 @@ use settling::Over;
 use totals::SinceStart;
 
 pub use request::{ChangeError, DriverHandle, Gone, HostSeen, Live, Request, RunAction};
-pub use settling::LateFigures;
 
 /// Maximum wait for the machine's next timeout, in case the computer slept meanwhile: the
 /// machine's clock continued then and the runtime's did not.

@@ -14,12 +14,12 @@ use sateen_protocol::message::ToHost;
 use sateen_protocol::{AssignmentId, Entry, HostId, JobKey, RunEnd, RunId, RunState};
 use tokio::sync::oneshot;
 
-use super::LateFigures;
 use super::request::ChangeError;
 use super::reuse::Keepers;
 use super::standings::{BatchUnderWay, Standings, save_all};
 use crate::chronicle::Chronicles;
 use crate::clock::unix_ms;
+use crate::figures::LateFigures;
 
 use crate::limits::{CHANGES_AT_ONCE_MAX, UNSAVED_ENTRIES_MAX};
 use crate::locked;

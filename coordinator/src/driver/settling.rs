@@ -11,7 +11,7 @@ use super::Driver;
 use super::saver::Change;
 use super::scan::add_told;
 use super::speed::Pace;
-use crate::figures::{Counted, Figures, RunFailure, Untold, end, host_of_run, of_account};
+use crate::figures::{Counted, Figures, LateFigures, RunFailure, Untold, end, host_of_run, of_account};
 use crate::locked;
 
 /// A run that is over, and whose counts are not final.
@@ -35,9 +35,6 @@ pub struct Settled {
     /// All figures. Computed at first use, since a large grid has many rows.
     pub figures: Arc<LateFigures>,
 }
-
-/// Figures that are computed when they are first needed.
-pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
 /// Runs that are over, until their figures are saved.
 #[derive(Debug, Default)]

@@ -4,6 +4,8 @@ pub mod end;
 mod jobs;
 mod run;
 
+use std::sync::LazyLock;
+
 use sateen_protocol::coordinator::{self, Account, RunView};
 use sateen_protocol::{Counts, HostId};
 
@@ -15,6 +17,9 @@ pub use run::{
     Barred, Caught, Checked, Counted, EarlierResults, FailureKind, Figures, HostFigures, Progress,
     RunFailure, Steals, TableSize, Times, Untold,
 };
+
+/// Figures that are computed when they are first needed.
+pub type LateFigures = LazyLock<Figures, Box<dyn FnOnce() -> Figures + Send>>;
 
 /// A host's counts of a run.
 pub fn host_of_run(host: HostId, name: &HostName, is_there: bool, counts: &Counts) -> HostFigures {
