@@ -2,11 +2,10 @@
 
 use wasmtime::{AsContextMut, Global, Instance, Memory, ModuleExport, Val};
 
+use super::PART_BYTES;
 use super::mapped::{Mapped, SharedParts};
 use crate::memory::Kept;
 
-/// The unit in which memories are compared.
-pub const PART_BYTES: usize = 4 << 10;
 /// Changed parts that are as near to each other are mapped as one, with what lies between them.
 const JOINED_BYTES: usize = 64 << 10;
 /// A smaller part is copied into memory that instances before have left: mapping it, and fetching its pages as the instance

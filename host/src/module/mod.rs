@@ -26,7 +26,6 @@ pub use cache::ModuleCache;
 #[cfg(unix)]
 pub use compiler::{COMPILE_COMMAND, Compiler, compile_module};
 
-use image::PART_BYTES;
 pub use image::{Blank, Image, values as global_values};
 pub use mapped::Mapped;
 pub use pages::Page;
@@ -35,6 +34,9 @@ pub use words::Words;
 use sateen_module::Inspection;
 
 use crate::limits::Limits;
+
+/// The unit in which memories are compared.
+const PART_BYTES: usize = 4 << 10;
 
 /// Inspects the module `bytes` as if it should run under `limits`.
 pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
