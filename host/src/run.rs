@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::failure::RunError;
 use crate::guest::{Assignment, LogLine, Profiler, ProgramProfile};
 use crate::limits::LimitExceeded;
-use crate::module::App;
+use crate::module::{App, encode_arguments};
 use crate::scheduler::{
     Ending, JobCounts, Metronome, ObjectFigures, Priority, Registry, RegistryParts, Settings, Snapshot, Task,
     Threads, Turns, start_task,
@@ -119,11 +119,6 @@ impl Output {
             Outcome::BadInput(message) => Err(RunError::BadInput(message.to_owned())),
         }
     }
-}
-
-/// The parameters of an entry point.
-pub fn encode_arguments(words: &[String]) -> Result<Vec<u8>, RunError> {
-    postcard::to_allocvec(words).map_err(|error| RunError::Host(error.to_string()))
 }
 
 /// How the guest's `main` ended; the SDK's `Outcome`.

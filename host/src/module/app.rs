@@ -14,7 +14,6 @@ use super::{ModuleCache, inspect};
 use crate::engine::Engine;
 use crate::failure::RunError;
 use crate::guest::linker;
-use crate::run::encode_arguments;
 
 /// A module, inspected and compiled for an engine. Clones are cheap.
 #[derive(Clone)]
@@ -218,4 +217,9 @@ impl App {
         let functions = &self.0.inspection.functions_of_renamed_jobs;
         self.0.jobs.iter().map(|(name, _)| (name.as_str(), functions.get(name).unwrap_or(name).as_str()))
     }
+}
+
+/// The parameters of an entry point.
+pub fn encode_arguments(words: &[String]) -> Result<Vec<u8>, RunError> {
+    postcard::to_allocvec(words).map_err(|error| RunError::Host(error.to_string()))
 }

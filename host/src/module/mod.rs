@@ -19,7 +19,7 @@ mod preparation;
 mod program;
 mod words;
 
-pub use app::App;
+pub use app::{App, encode_arguments};
 #[cfg(unix)]
 pub use attempts::Attempts;
 pub use cache::ModuleCache;

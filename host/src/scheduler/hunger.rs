@@ -1,19 +1,11 @@
 //! Which workers are hungry, and what guests must expose for them.
 
+use super::alarm::Alarm;
 use super::registry::{Grid, Registry};
 
 /// Exposed jobs in deques, for each worker and in all: above these numbers, coarse kinds stay latent.
 const OPEN_JOBS: usize = 64;
 const OPEN_JOBS_A_WORKER: usize = 4;
-
-/// The jobs that a guest is asked to expose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alarm {
-    /// Its oldest latent job: a worker is hungry, or the job should be recorded.
-    Oldest,
-    /// All latent jobs: this host leaves.
-    All,
-}
 
 impl<G: Grid> Registry<G> {
     /// Whether jobs are exposed at all: a single worker need not expose jobs, except in a portion, where there

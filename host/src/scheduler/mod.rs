@@ -2,6 +2,7 @@
 //! algorithm.
 
 mod activity;
+mod alarm;
 mod awake;
 mod claims;
 mod demand;
@@ -36,11 +37,11 @@ mod updates;
 mod worker;
 
 pub use activity::Doing;
+pub use alarm::Alarm;
 pub use deques::own_index;
 pub use ending::Ending;
 pub use figures::{JobCounts, Snapshot};
 pub use forecast::{DEPTHS, Forecast};
-pub use hunger::Alarm;
 pub use job::{Job, Outcome, ROOT, Task};
 pub use keys::{Keys, LazyKey};
 pub use metronome::Metronome;
