@@ -17,6 +17,7 @@
 //! For a run's root job the coordinator plays the victim of a steal: it lists the job, assigns it to
 //! another host in redone mode when the first is gone, and waits for its result.
 
+mod account;
 mod answers;
 mod backlog;
 #[cfg(test)]
@@ -36,6 +37,7 @@ mod corners;
 mod doors;
 mod earlier;
 mod ended;
+mod host_view;
 mod hosts;
 #[cfg(test)]
 mod keys;
@@ -102,14 +104,16 @@ use run::CoordinatorRun;
 use silence::Silence;
 use working::Working;
 
+pub use account::Account;
 pub use earlier::{Earlier, may_be_kept};
+pub use host_view::HostView;
 pub use sizes::Sizes;
 pub use surface::{
     Command, CommandError, CoordinatorConfig, Event, LinkId, Misbehaviour, Standing, StoredRun, Submitter,
 };
 pub use tally::{AtWork, LONG_GONE, Row};
 pub use validation::{Caught, Checked};
-pub use views::{Account, HostView, RunView, Waiting};
+pub use views::{RunView, Waiting};
 
 /// Mixed into the seed of circles, whose random numbers are independent of those for host ids and root jobs.
 const CIRCLES: u64 = 0x0c1c_1e50;

@@ -4,58 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
-use crate::limits::RUNS_ACTIVE_MAX;
-use crate::message::HostReport;
 use crate::{Counts, HostId, PublicKey, RunId, RunSpec, RunState, Share, Time};
 
 use super::hosts::HostState;
 use super::run::CoordinatorRun;
-use super::{AtWork, Checked, Coordinator, Row, Standing};
-
-/// A host, as shown on pages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostView {
-    /// Its id.
-    pub id: HostId,
-    /// Its description of itself.
-    pub report: Arc<HostReport>,
-    /// When it joined.
-    pub since: Time,
-    /// Whether its link is open.
-    pub connected: bool,
-    /// Why it accepts no new work.
-    pub paused: Option<String>,
-    /// Why its guests stand still for a moment, and keep their jobs.
-    pub holds: Option<String>,
-    /// Runs under way whose app it has loaded. Of as many as are under way at once, they are on no heap: there is a view of
-    /// each host, and pages free them on other threads.
-    pub ready: SmallVec<[RunId; RUNS_ACTIVE_MAX]>,
-    /// Its counts over all runs that are not over. Workers that check results of other hosts compute as well.
-    pub counts: Counts,
-}
-
-/// Facts about a run when it ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Account {
-    /// The counts of each host that took part, also of one that found nothing to do.
-    pub by_host: BTreeMap<HostId, Counts>,
-    /// The progress that the root reported: done, total.
-    pub progress: Option<(u64, u64)>,
-    /// The host of the root job.
-    pub root_host: Option<HostId>,
-    /// How often the root was lost with its host.
-    pub root_losses: u32,
-    /// Entries of its result table, and their bytes.
-    pub table: (usize, usize),
-    /// Hosts that have computed part of it.
-    pub at_work: AtWork,
-    /// All hosts that were connected at its end have sent their last counts.
-    pub is_complete: bool,
-    /// How far its results were checked; `None` if hosts were trusted.
-    pub checked: Option<Checked>,
-}
+use super::{AtWork, Checked, Coordinator, HostView, Row, Standing};
 
 /// Details of why nothing happens with a run; they change all the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
