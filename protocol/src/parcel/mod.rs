@@ -28,6 +28,7 @@ mod contents;
 #[cfg(test)]
 mod ends;
 mod incoming;
+mod messages;
 mod outgoing;
 #[cfg(test)]
 mod renewed;
