@@ -65,7 +65,7 @@ impl<'a> Names<'a> {
         let known = self.modules.get(module);
         let defines = known.is_some_and(|paths| paths.defines.contains(name));
         let submodule = [module, &[name.clone()]].concat();
-        if !(defines && rest.is_empty()) && self.modules.contains_key(&submodule) {
+        if !rest.is_empty() && self.modules.contains_key(&submodule) {
             return self.within(&submodule, rest, steps);
         }
         if defines {
@@ -78,7 +78,9 @@ impl<'a> Names<'a> {
                 item @ Meaning::Item(_) => Some(item),
             }
         });
-        named.or_else(|| self.of_all(module, path, steps))
+        // A function or an item may have the name of a module beside it.
+        let item = named.or_else(|| self.of_all(module, path, steps));
+        item.or_else(|| self.modules.contains_key(&submodule).then(|| Meaning::Module(submodule)))
     }
 
     /// The module within whose file the path ends, for what macros define and what other crates do.

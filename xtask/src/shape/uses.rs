@@ -230,6 +230,12 @@ mod tests {
             ("b", "fn f(a: crate::A) {} pub struct B;"),
         ];
         assert_eq!(found_in(&at_the_top), [["a", "b"]]);
+        let same_name = [
+            ("a", "pub mod x; pub use x::x;"),
+            ("a::x", "pub fn x() { crate::b::y() }"),
+            ("b", "use crate::a::x; pub fn y() { x() }"),
+        ];
+        assert_eq!(found_in(&same_name), [["a::x", "b"]]);
     }
 
     #[test]
