@@ -10,6 +10,7 @@ mod access;
 mod app;
 mod checked;
 mod counts;
+mod earlier;
 mod grid;
 mod job;
 pub mod limits;
@@ -24,12 +25,13 @@ pub use access::{AccessToken, AuditLine, JoinRequest, Joined, Me, NewToken, RunS
 pub use app::{App, Blob, Version, is_publisher};
 pub use checked::{BarredHost, Caught, Checked};
 pub use counts::JobCounts;
+pub use earlier::EarlierResults;
 pub use grid::{Host, HostKey, Log, LogLine, Status};
 pub use job::{ChildJob, Job, JobDetails, Node, Tree};
 pub use limits::{RunLimits, SubmittedLimits};
 pub use run::{
-    AppOfRun, Counted, EarlierResults, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission,
-    Submitted, TableSize,
+    AppOfRun, Counted, Figures, HostOfRun, Progress, Run, RunFailure, Steals, Submission, Submitted,
+    TableSize,
 };
 pub use terms::RunTerms;
 pub use watch::{

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{Checked, HoldUp, JobCounts, RunTerms, SubmittedLimits};
+use crate::{Checked, EarlierResults, HoldUp, JobCounts, RunTerms, SubmittedLimits};
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize, TS, JsonSchema)]
@@ -190,16 +190,6 @@ pub struct Figures {
     /// Each host that took part, including hosts that found no work. If very many are gone, the first of these are
     /// combined into one.
     pub by_host: Vec<HostOfRun>,
-}
-
-/// Results of earlier runs that a run used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS, JsonSchema)]
-pub struct EarlierResults {
-    /// Jobs that were not computed because of them; jobs below those are not counted.
-    pub jobs: u64,
-    /// Processor time that these results took when they were computed, in seconds, with each use. It is not part of the run's
-    /// `work_s`.
-    pub work_s: f64,
 }
 
 /// Whether a run's numbers are complete.

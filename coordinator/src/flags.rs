@@ -41,23 +41,12 @@ pub struct Flags {
     /// other names are refused. May be given several times
     #[arg(long = "public-name", value_name = "NAME")]
     pub public_names: Vec<PublicName>,
-    /// Disk space for modules and inputs, like 500M or 64G; those that no app and no run needs any more are deleted
-    /// to make room [range: 1M to 1024T]
-    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
-    pub blobs_max: u64,
+    #[command(flatten)]
+    pub room: RoomFlags,
     /// Number of finished runs whose trees, timelines and logs are kept: the newest, with two million jobs together at most.
     /// Figures and results of runs are kept until `sateen rm` [range: 1 to 10000]
     #[arg(long, value_name = "N", default_value_t = TREES_KEPT, value_parser = trees)]
     pub trees_kept: usize,
-    /// Disk space for arguments and results of finished runs, like 500M or 64G; one address may use an eighth of it. When
-    /// it is used up, the oldest cancelled runs are deleted, and then new runs refused until some are deleted
-    /// [range: 1M to 1024T]
-    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
-    pub results_max: u64,
-    /// Disk space for results that later runs may find (`sateen submit --reuse`), like 500M or 64G. When it is used up, the
-    /// submitter with the most loses those of the app that it has not used for the longest time [range: 1M to 1024T]
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
-    pub reuse_max: u64,
     /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in the
     /// folder
     #[arg(long)]
@@ -74,6 +63,24 @@ pub struct Flags {
     pub log: LogFlags,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// The disk space that a coordinator may use.
+#[derive(Debug, Args)]
+pub struct RoomFlags {
+    /// Disk space for modules and inputs, like 500M or 64G; those that no app and no run needs any more are deleted
+    /// to make room [range: 1M to 1024T]
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
+    pub blobs_max: u64,
+    /// Disk space for arguments and results of finished runs, like 500M or 64G; one address may use an eighth of it. When
+    /// it is used up, the oldest cancelled runs are deleted, and then new runs refused until some are deleted
+    /// [range: 1M to 1024T]
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = size)]
+    pub results_max: u64,
+    /// Disk space for results that later runs may find (`sateen submit --reuse`), like 500M or 64G. When it is used up, the
+    /// submitter with the most loses those of the app that it has not used for the longest time [range: 1M to 1024T]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub reuse_max: u64,
 }
 
 /// The certificate of a coordinator that speaks TLS.

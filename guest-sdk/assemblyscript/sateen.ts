@@ -62,6 +62,11 @@ const KIND_BYTES: usize = 24;
 // Places of the words that show the stack of latent jobs.
 const STACK_TOP: usize = 4;
 const STACK_KEPT: usize = 8;
+// Marks in the first word of a latent job's record, all of them, and the length of its header.
+const HOLE: u32 = 1;
+const EXPOSED: u32 = 2;
+const MARKS: u32 = 3;
+const HEADER: usize = 8;
 // An entry point's outcome.
 const OUTCOME_TEXT: u32 = 0;
 const OUTCOME_BYTES: u32 = 1;

@@ -86,6 +86,11 @@ SATEEN_IMPORT(input) uint64_t sateen_abi_input(const char *name, uint32_t length
 /* Places of the words that show the stack of latent jobs. */
 #define SATEEN_STACK_TOP 4u
 #define SATEEN_STACK_KEPT 8u
+/* Marks in the first word of a latent job's record, all of them, and the length of its header. */
+#define SATEEN_HOLE 1u
+#define SATEEN_EXPOSED 2u
+#define SATEEN_MARKS 3u
+#define SATEEN_HEADER 8u
 /* An entry point's outcome. */
 #define SATEEN_OUTCOME_TEXT 0u
 #define SATEEN_OUTCOME_BYTES 1u

@@ -150,8 +150,6 @@ pub const SEARCHES_PER_HOST_MAX: usize = 4096;
 pub const ANSWER_BURST_BYTES: usize = 512 << 10;
 /// Bytes of entries that a host is sent per second beyond that.
 pub const ANSWER_BYTES_PER_SECOND: u64 = 4 << 20;
-/// Maximum bytes of results of earlier runs that all hosts of a run together are sent at its start.
-pub const EARLIER_SENT_BYTES_MAX: usize = 64 << 20;
 /// Maximum hosts that one event introduces because entries name them. A host that needs another one searches for it.
 pub const INTRODUCED_AT_ONCE_MAX: usize = 16;
 /// A host that knows this many others is introduced to another because of an entry only if the entry's job was searched

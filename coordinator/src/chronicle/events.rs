@@ -110,8 +110,8 @@ impl OfJobs {
         let text = match (self.event.kind, self.count) {
             (EventKind::Adopted, 1) => "a job keeps running and has a new owner".to_owned(),
             (EventKind::Adopted, count) => format!("{count} jobs keep running and have new owners"),
-            (_, 1) => "the result of a job to be run again was known already".to_owned(),
-            (_, count) => format!("the results of {count} jobs to be run again were known already"),
+            (_, 1) => "the result of a job was known already".to_owned(),
+            (_, count) => format!("the results of {count} jobs were known already"),
         };
         Event { text, ..self.event.clone() }
     }

@@ -29,6 +29,10 @@ impl Driver {
                 Command::SaveCounts { run, counts, account } => self.settle(run, *counts, *account),
                 Command::SaveEntries { run, entries, superfluous } => {
                     self.saver.add_entries(run, entries, superfluous);
+                    if self.machine.run(run).is_none() {
+                        // The next run may be about to look for them.
+                        self.saver.flush_entries();
+                    }
                 }
             }
         }

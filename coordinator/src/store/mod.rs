@@ -236,6 +236,8 @@ impl Store {
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the database cannot be rewritten to give disk space back"),
         }
+        // It may have been greater before.
+        sql::keep(&mut connection, &[], opening.kept_bytes_max, unix_ms())?;
         let reader = open_reader(&path)?;
         let blobs = Arc::new(Blobs::open(folder.join(BLOBS), opening.blobs_bytes_max, &uploaded)?);
         let missing = missing(&sql::apps(&reader, APPS_LISTED_BYTES_MAX)?, &runs, &blobs);

@@ -264,7 +264,7 @@ fn exactly_the_required_properties_cannot_be_left_out() {
     let whole = json!({
         "app": "probe", "function": "main", "arguments": [], "inputs": {}, "limits": {},
         "stealing": "random", "fault_tolerance": "off", "record_every_ms": 250, "strict_nan": true,
-        "trust": "trust", "priority": "high",
+        "trust": "trust", "priority": "high", "reuse": true,
     });
     let properties = schema["properties"].as_object().expect("properties");
     assert!(properties.keys().eq(whole.as_object().expect("an object").keys()), "{properties:?}");

@@ -50,7 +50,7 @@ impl Guest {
     /// results.
     pub fn is_time_to_record(&mut self) -> bool {
         let Some(every) = self.record_every() else { return false };
-        let keeps_results = self.registry.grid.as_ref().is_some_and(|remote| remote.keeps_results);
+        let keeps_results = self.registry.grid.as_ref().is_some_and(|remote| remote.recording.keeps_all);
         let work = self.clock.own_work();
         self.exposure.pace.is_time(every, work, keeps_results)
     }

@@ -72,7 +72,7 @@ impl Guest {
         }
         let known = task.ancestry.as_ref().zip(registry.grid.as_ref());
         let is_given_back = known.is_some_and(|(ancestry, remote)| remote.was_given_back(ancestry));
-        let every = registry.grid.as_ref().and_then(|remote| remote.record_every);
+        let every = registry.grid.as_ref().and_then(|remote| remote.recording.every);
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
         let limiter = Limiter::new(registry.limits(), claim);
         let rings = registry.tempo.signals.rings();
@@ -157,7 +157,7 @@ impl Guest {
 
     /// How often finished work is recorded.
     pub fn record_every(&self) -> Option<Duration> {
-        self.registry.grid.as_ref()?.record_every
+        self.registry.grid.as_ref()?.recording.every
     }
 
     /// Spawns from less than this depth are looked up now, as far as the guest knows.

@@ -21,8 +21,8 @@ use crate::failure::RunError;
 use crate::memory::HostMemory;
 use crate::module::App;
 use crate::scheduler::{
-    Ending, Keys, Metronome, Priority, Registry, RegistryParts, Remote, RemoteParts, Settings, Snapshot,
-    Threads, Turns,
+    Ending, Keys, Metronome, Priority, Recorded, Registry, RegistryParts, Remote, RemoteParts, Settings,
+    Snapshot, Threads, Turns,
 };
 
 /// The heartbeat sleeps after this many beats in which no guest computed.
@@ -110,8 +110,7 @@ impl Portion {
                 within_run: app.0.jobs.iter().map(|(name, _)| app.job_keys(name, &salt_within_run)).collect(),
                 run_name: options.run_name,
             }),
-            record_every: options.record_every,
-            keeps_results: options.keeps_results,
+            recording: Recorded { every: options.record_every, keeps_all: options.keeps_results },
             notify: options.notify,
             reclaim: options.reclaim,
         };

@@ -50,7 +50,7 @@ pub use place::{Ancestry, Place};
 pub use prepared::Beginning;
 pub use priority::Priority;
 pub use registry::{Grid, RegistryParts, Settings};
-pub use remote::{Registry, Remote, RemoteParts, TakeNotices};
+pub use remote::{Recorded, Registry, Remote, RemoteParts, TakeNotices};
 pub use signals::Signal;
 pub use tasks::TaskId;
 pub use tempo::CALM;

@@ -46,11 +46,19 @@ const LOOKUPS_MAX: usize = 4096;
 /// One run, as the workers of this host see it, whether it goes beyond this host or not.
 pub type Registry = registry::Registry<Option<Remote>>;
 
+/// Which results are recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded {
+    /// How often finished work is; `None` if it is not.
+    pub every: Option<Duration>,
+    /// Whether all results that are worth it are, and not only those that a crash would lose.
+    pub keeps_all: bool,
+}
+
 /// The parameters of a [`Remote`].
 pub struct RemoteParts {
     pub keys: Arc<Keys>,
-    pub record_every: Option<Duration>,
-    pub keeps_results: bool,
+    pub recording: Recorded,
     pub notify: TakeNotices,
     /// See [`PortionOptions`](crate::portion::PortionOptions).
     pub reclaim: Arc<dyn Fn() + Send + Sync>,
@@ -59,10 +67,7 @@ pub struct RemoteParts {
 /// The part of a [`Registry`] that only portions have.
 pub struct Remote {
     pub keys: Arc<Keys>,
-    /// How often finished work is recorded; `None` if it is not.
-    pub record_every: Option<Duration>,
-    /// Whether all results that are worth it are recorded.
-    pub keeps_results: bool,
+    pub recording: Recorded,
     pub notices: Arc<Notices>,
     pub lookups: Lookups,
     /// Jobs of other hosts that have no outcome.
@@ -113,12 +118,11 @@ struct RemoteFigures {
 
 impl Remote {
     pub fn new(parts: RemoteParts, threads: usize) -> Self {
-        let RemoteParts { keys, record_every, keeps_results, notify, reclaim } = parts;
+        let RemoteParts { keys, recording, notify, reclaim } = parts;
         Self {
             keys,
-            record_every,
-            keeps_results,
-            notices: Arc::new(Notices::new(notify, record_every)),
+            recording,
+            notices: Arc::new(Notices::new(notify, recording.every)),
             lookups: Lookups::new(),
             held: Mutex::default(),
             away: Mutex::default(),
@@ -160,7 +164,7 @@ impl Remote {
     /// Whether a redone job, or one below a redone job, had been begun before, as far as is known: it was lost
     /// itself, or it or a job below it was recorded. If nothing is recorded, every job may have been begun.
     pub fn was_begun(&self, is_lost: bool, tag: impl FnOnce() -> JobTag) -> bool {
-        is_lost || self.record_every.is_none() || self.lookups.is_recorded(tag)
+        is_lost || self.recording.every.is_none() || self.lookups.is_recorded(tag)
     }
 
     /// Whether a job was begun and given back. New jobs below such a job repeat nothing.
@@ -291,12 +295,11 @@ mod tests {
     fn remote() -> Remote {
         let root = KeyMaker::new(1, 0, BlobHash([7; 32]), "main", &[]);
         let keys = Keys { root, by_kind: Vec::new(), within_run: Vec::new(), run_name: Vec::new() };
-        let record_every = Some(Duration::from_millis(250));
+        let recording = Recorded { every: Some(Duration::from_millis(250)), keeps_all: false };
         Remote::new(
             RemoteParts {
                 keys: Arc::new(keys),
-                record_every,
-                keeps_results: false,
+                recording,
                 notify: Arc::new(|_| {}),
                 reclaim: Arc::new(|| {}),
             },

@@ -163,11 +163,18 @@ impl Answers {
 impl Coordinator {
     /// Sends a host the entries of a job and below it, and subscribes it to new ones.
     pub(super) fn begin_answer(&mut self, now: Time, host: HostId, answer: Answer) {
-        let Some(state) = self.hosts.get(&host) else { return };
-        let due = now.max(state.paces.answers_from());
+        if !self.hosts.contains_key(&host) {
+            return;
+        }
         if let Some(coordinator_run) = self.runs.get_mut(&answer.run) {
             coordinator_run.ledger.subscribe(host, answer.key.tag());
         }
+        self.continue_answer(now, host, answer);
+    }
+
+    fn continue_answer(&mut self, now: Time, host: HostId, answer: Answer) {
+        let Some(state) = self.hosts.get(&host) else { return };
+        let due = now.max(state.paces.answers_from());
         self.lookups.answers().push(host, due, answer);
     }
 
@@ -176,8 +183,13 @@ impl Coordinator {
         if let Some(coordinator_run) = self.runs.get_mut(&answer.run) {
             coordinator_run.ledger.subscribe(host, answer.key.tag());
         }
+        self.send_once(now, host, answer);
+    }
+
+    /// The same, without new entries that come later.
+    pub(super) fn send_once(&mut self, now: Time, host: HostId, answer: Answer) {
         if let Some(rest) = self.send_piece(now, host, answer, &mut Room::default()) {
-            self.begin_answer(now, host, rest);
+            self.continue_answer(now, host, rest);
         }
     }
 

@@ -4,7 +4,6 @@
 //! was suspended: by their keys, wherever a job with the same parameters occurs. All that the run computes itself is saved for
 //! later runs, also what its own table no longer needs.
 
-use crate::limits::EARLIER_SENT_BYTES_MAX;
 use crate::{
     Entry, EntryState, Finished, HostId, JobKey, Lineage, Outcome, RunEnd, RunId, RunSpec, RunState, Table,
     Time, root_job,
@@ -15,6 +14,9 @@ use super::root::state_of;
 use super::slices::Slice;
 use super::{Command, Coordinator};
 
+/// Maximum bytes of results of earlier runs that all hosts of a run together are sent at its start.
+const SENT_BYTES_MAX: usize = 64 << 20;
+
 /// Results of earlier runs, ready to be used by another.
 #[derive(Debug, Default)]
 pub struct Earlier(Table);
@@ -24,8 +26,13 @@ impl Earlier {
     pub fn new(spec: &RunSpec, bytes_max: usize, entries: impl IntoIterator<Item = Entry>) -> Self {
         let root = root_job(spec).key;
         let mut table = Table::new(bytes_max);
+        let output_max =
+            spec.limits.output_bytes_max.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
         for entry in entries.into_iter().filter_map(|entry| below(root, entry)) {
-            table.insert(entry);
+            // The run exceeds its limit, as it would without earlier results.
+            if entry.depth > 0 || entry.result_bytes() <= output_max {
+                table.insert(entry);
+            }
         }
         Self(table)
     }
@@ -95,10 +102,8 @@ impl Coordinator {
     pub(super) fn send_earlier(&mut self, now: Time, host: HostId, run: RunId) {
         let Some(coordinator_run) = self.runs.get(&run) else { return };
         let bytes = coordinator_run.ledger.earlier_bytes();
-        if bytes > 0
-            && bytes.saturating_mul(coordinator_run.readiness.ready().len()) <= EARLIER_SENT_BYTES_MAX
-        {
-            self.send_ahead(now, host, Answer::unasked(run, coordinator_run.root.spec().key));
+        if bytes > 0 && bytes.saturating_mul(coordinator_run.readiness.ready().len()) <= SENT_BYTES_MAX {
+            self.send_once(now, host, Answer::unasked(run, coordinator_run.root.spec().key));
         }
     }
 
@@ -132,11 +137,12 @@ impl Coordinator {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::root_job::RootJob;
     use super::super::tests::{Grid, spec};
     use super::super::{LinkId, RunView};
     use super::*;
-    use crate::JobSpec;
     use crate::message::{ToCoordinator, ToHost};
+    use crate::{JobSpec, RunLimits};
 
     const RUN: RunId = RunId(1);
 
@@ -212,11 +218,50 @@ mod tests {
     }
 
     #[test]
+    fn other_hosts_are_sent_earlier_results_and_no_new_ones() {
+        let mut grid = Grid::new();
+        let links = [grid.join().0, grid.join().0];
+        let many: Vec<Entry> = (1..=40).map(|job| done(job, &[])).collect();
+        submit(&mut grid, reusing(), many);
+        for link in links {
+            grid.tell(link, ToCoordinator::Ready { run: RUN });
+        }
+        grid.advance(500, &links);
+        let keys = |grid: &Grid, link: LinkId| -> BTreeSet<u8> {
+            let entries = grid.said[&link].iter().filter_map(|message| match message {
+                ToHost::Entries { entries, .. } => {
+                    Some(entries.iter().map(|entry| entry.key.0[0]).collect::<Vec<_>>())
+                }
+                _ => None,
+            });
+            entries.flatten().collect()
+        };
+        let all: BTreeSet<u8> = (1..=40).collect();
+        let (with_root, other) = if grid.root(links[0]).is_some() { (0, 1) } else { (1, 0) };
+        assert_eq!(keys(&grid, links[other]), all);
+        grid.tell(links[with_root], ToCoordinator::Entries { run: RUN, entries: vec![done(99, &[])] });
+        grid.advance(500, &links);
+        assert_eq!(keys(&grid, links[other]), all);
+    }
+
+    #[test]
     fn a_run_whose_result_is_known_is_over_at_once() {
         let mut grid = Grid::new();
         let root = Earlier::of_root(&reusing(), &text()).expect("a result");
         submit(&mut grid, reusing(), vec![done(1, &[]), root]);
         assert_eq!(grid.ends, [(RUN, RunEnd::Finished(text()))]);
+    }
+
+    #[test]
+    fn an_earlier_result_that_exceeds_the_limit_of_output_is_not_used() {
+        for (bytes_max, is_used) in [(1, false), (2, true)] {
+            let limits = RunLimits { output_bytes_max: Some(bytes_max), ..RunLimits::default() };
+            let spec = RunSpec { limits, ..reusing() };
+            let root = Earlier::of_root(&spec, &text()).expect("a result");
+            let mut grid = Grid::new();
+            submit(&mut grid, spec, vec![root]);
+            assert_eq!(!grid.ends.is_empty(), is_used, "{bytes_max}");
+        }
     }
 
     #[test]
@@ -286,5 +331,19 @@ mod tests {
         tell(ToCoordinator::Entries { run: RUN, entries: vec![done(3, &[])] });
         saved.sort_unstable();
         assert_eq!(saved, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_root_below_which_something_is_known_was_begun_in_this_run_or_an_earlier_one() {
+        for (known, expected) in
+            [(&[][..], (false, false)), (&[true], (true, true)), (&[true, false], (true, false))]
+        {
+            let mut table = Table::new(1 << 20);
+            for (job, is_earlier) in known.iter().enumerate() {
+                table.insert(Entry { is_earlier: *is_earlier, ..done(job as u8, &[]) });
+            }
+            let (_, spec) = RootJob::new(&spec(), Time(0)).assign(HostId(1), &table);
+            assert_eq!((spec.redone, spec.given_back), expected, "{known:?}");
+        }
     }
 }

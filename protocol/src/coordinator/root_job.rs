@@ -140,8 +140,7 @@ impl RootJob {
 
     // ---- its hosts ----
 
-    /// It is assigned to a host under a new number; returns that, and what is sent. The `table` has what was done of its run,
-    /// or of earlier ones: then no host has lost any of it.
+    /// It is assigned to a host under a new number; returns that, and what is sent. The `table` has what was done before.
     pub fn assign(&mut self, host: HostId, table: &Table) -> (AssignmentId, JobSpec) {
         self.next_number += 1;
         let number = AssignmentId(self.next_number);
@@ -206,8 +205,7 @@ impl RootJob {
         self.assigned.take().map(|(host, _)| host)
     }
 
-    /// The host that had it when the coordinator was stopped, if it has not come back with it; from now on no host
-    /// counts as having had it.
+    /// The host that had it when the coordinator was stopped, if it has not come back; from now on, none counts as that.
     pub fn take_before(&mut self) -> RootBefore {
         std::mem::take(&mut self.before)
     }
@@ -282,8 +280,8 @@ impl RootJob {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JobTag;
     use crate::coordinator::tests::spec;
-    use crate::{Entry, EntryState, Finished, JobKey, JobTag, Lineage, Outcome};
 
     const ONE: HostId = HostId(1);
     const OTHER: HostId = HostId(2);
@@ -352,27 +350,6 @@ mod tests {
         root.keep(ONE, AssignmentId(7));
         assert_eq!(root.assigned(), Some((ONE, AssignmentId(7))));
         assert_eq!(root.assign(OTHER, &Table::new(0)).0, AssignmentId(8));
-    }
-
-    #[test]
-    fn a_root_below_which_something_is_known_was_begun_in_this_run_or_an_earlier_one() {
-        for (known, expected) in
-            [(&[][..], (false, false)), (&[true], (true, true)), (&[true, false], (true, false))]
-        {
-            let mut table = Table::new(1 << 20);
-            for (job, is_earlier) in known.iter().enumerate() {
-                let finished = Finished { outcome: Outcome::Done(vec![1].into()), work_ns: 1, span_ns: 1 };
-                table.insert(Entry {
-                    key: JobKey([job as u8; 32]),
-                    depth: 1,
-                    lineage: Lineage(vec![new().spec().key.tag()]),
-                    state: EntryState::Done(finished),
-                    is_earlier: *is_earlier,
-                });
-            }
-            let (_, spec) = new().assign(ONE, &table);
-            assert_eq!((spec.redone, spec.given_back), expected, "{known:?}");
-        }
     }
 
     #[test]

@@ -44,14 +44,8 @@ pub fn job(number: u8) -> JobSpec {
 }
 
 pub fn entry(number: u8, lineage: usize, state: EntryState) -> Entry {
-    let tag = job(99).key.tag();
-    Entry {
-        key: JobKey([number; 32]),
-        depth: lineage as u32,
-        lineage: Lineage(vec![tag; lineage]),
-        state,
-        is_earlier: false,
-    }
+    let (key, depth) = (JobKey([number; 32]), lineage as u32);
+    Entry { key, depth, lineage: Lineage(vec![job(99).key.tag(); lineage]), state, is_earlier: false }
 }
 
 /// The job with this number, lent to a thief that has not confirmed it.

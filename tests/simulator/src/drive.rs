@@ -282,15 +282,7 @@ impl World {
             Command::SaveState { run, state } => self.save(Change::State(run, state)),
             Command::SaveEnd { run, end } => self.save(Change::End(run, end)),
             Command::SaveCounts { run, counts, account } => {
-                let is_lost = counts.jobs.lost > 0 || account.root_losses > 0;
-                if counts.earlier > 0 && account.by_host.is_empty() {
-                    self.sometimes.hit("a run had its result from an earlier run");
-                } else if counts.earlier > 0 {
-                    self.sometimes.hit("a job had the result of an earlier run");
-                }
-                if counts.earlier > 0 && is_lost {
-                    self.sometimes.hit("a host was lost in a run with results of earlier runs");
-                }
+                self.sometimes.note_earlier(&counts, &account);
                 self.server.save_counts(run, *counts, *account);
             }
             Command::SaveEntries { run, entries, superfluous } => {

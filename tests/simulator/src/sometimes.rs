@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use sateen_protocol::Counts;
+use sateen_protocol::coordinator::Account;
+
 use crate::families::Family;
 
 /// States that some seed must reach. Other names may be counted as well.
@@ -54,6 +57,22 @@ impl Sometimes {
             None => {
                 self.0.insert(name.to_owned(), 1);
             }
+        }
+    }
+
+    /// Counts what the final counts of a run say of results of earlier runs.
+    pub fn note_earlier(&mut self, counts: &Counts, account: &Account) {
+        if counts.earlier == 0 {
+            return;
+        }
+        let is_its_own = account.by_host.is_empty();
+        self.hit(if is_its_own {
+            "a run had its result from an earlier run"
+        } else {
+            "a job had the result of an earlier run"
+        });
+        if counts.jobs.lost > 0 || account.root_losses > 0 {
+            self.hit("a host was lost in a run with results of earlier runs");
         }
     }
 

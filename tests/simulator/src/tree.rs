@@ -330,7 +330,7 @@ impl Tree {
     }
 
     /// How many nodes there are, twins counted once.
-    pub fn len(&self) -> usize {
+    pub fn nodes_len(&self) -> usize {
         self.nodes.len()
     }
 

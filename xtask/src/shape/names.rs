@@ -64,7 +64,7 @@ impl<'a> Names<'a> {
         };
         let known = self.modules.get(module);
         let defines = known.is_some_and(|paths| paths.defines.contains(name));
-        let submodule = [module, &[name.clone()]].concat();
+        let submodule = [module, std::slice::from_ref(name)].concat();
         if !rest.is_empty() && self.modules.contains_key(&submodule) {
             return self.within(&submodule, rest, steps);
         }
@@ -80,7 +80,7 @@ impl<'a> Names<'a> {
         });
         // A function or an item may have the name of a module beside it.
         let item = named.or_else(|| self.of_all(module, path, steps));
-        item.or_else(|| self.modules.contains_key(&submodule).then(|| Meaning::Module(submodule)))
+        item.or_else(|| self.modules.contains_key(&submodule).then_some(Meaning::Module(submodule)))
     }
 
     /// The module within whose file the path ends, for what macros define and what other crates do.
@@ -88,7 +88,7 @@ impl<'a> Names<'a> {
         let (mut place, rest) = start(module, path)?;
         let is_own = place != module || path.first().is_some_and(|first| first == "self");
         let first = [module, &path[..1]].concat();
-        if !is_own && !(module.is_empty() && path[0] == "crate") && !self.modules.contains_key(&first) {
+        if !(is_own || self.modules.contains_key(&first) || module.is_empty() && path[0] == "crate") {
             return None;
         }
         place.extend(rest.iter().cloned());

@@ -249,7 +249,7 @@ impl Remote {
 
     fn is_worth_recording(&self, work: Duration, cost: Duration) -> bool {
         let least = cost * RECORDED_WORK_A_COST;
-        self.record_every.is_some_and(|every| work >= RunSpec::recorded_work_min(every).max(least))
+        self.recording.every.is_some_and(|every| work >= RunSpec::recorded_work_min(every).max(least))
     }
 
     /// A guard waits: fetch other hosts' replicas of these objects.

@@ -28,10 +28,10 @@ pub fn check(world: &World, calm: &Calm) -> Option<String> {
         }
         // Twins may be computed once where recovery finds their results.
         let has_twins = world.trees.get(run)?.has_twins();
-        // What a host took from earlier runs is not known if it did not report it.
+        // What a host took from earlier runs in the last moment before it was lost is not known.
         let earlier_ns = match stored.counted {
             _ if !stored.spec.reuse => 0,
-            Some((counts, true)) => counts.earlier_work_ns,
+            Some((counts, true)) if calm.is_undisturbed => counts.earlier_work_ns,
             _ => return None,
         };
         let done_ns = executed_ns.saturating_add(earlier_ns);

@@ -44,7 +44,7 @@ pub fn earlier_results(tree: &Tree, spec: &RunSpec, random: &mut Random) -> Vec<
     let other_per_mille = [0, 200, 1000][random.below(3)];
     let has_root = random.below(16) == 0;
     let mut entries = Vec::new();
-    for node in 0..tree.len() as NodeIndex {
+    for node in 0..tree.nodes_len() as NodeIndex {
         let is_kept = random.below(1000) < kept_per_mille;
         if !(if node == 0 { has_root } else { is_kept }) {
             continue;
