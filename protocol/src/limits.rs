@@ -25,9 +25,8 @@ pub const DECODED_DENSE_BYTES_A_BYTE: usize = 32;
 /// Maximum of that additional memory. Long messages are long because of bytes that are copied, not because of many
 /// small values.
 pub const DECODED_DENSE_BYTES_MAX: usize = 32 << 20;
-/// Maximum size of a protocol message that is put together from fragments. Only links to the coordinator carry
-/// fragments. Messages that may be larger travel as parcels, as do all messages between hosts that are larger than a
-/// frame.
+/// Maximum size of a protocol message that is put together from fragments, which only links to the coordinator carry.
+/// Messages that may be larger travel as parcels, as do all messages between hosts that are larger than a frame.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
 /// Lists without a bound in bytes (entries, notes, lines of logs) are split into messages of about this length.
 pub const MESSAGE_PART_BYTES: usize = 64 << 10;
@@ -150,10 +149,11 @@ pub const SEARCHES_PER_HOST_MAX: usize = 4096;
 pub const ANSWER_BURST_BYTES: usize = 512 << 10;
 /// Bytes of entries that a host is sent per second beyond that.
 pub const ANSWER_BYTES_PER_SECOND: u64 = 4 << 20;
-/// Maximum hosts that one event introduces because entries name them. A host that needs another one searches for it.
+/// The same for results of earlier runs, whose total is bounded.
+pub const EARLIER_BYTES_PER_SECOND: u64 = 64 << 20;
+/// Maximum hosts that one event introduces because entries name them. A host searches for others that it needs.
 pub const INTRODUCED_AT_ONCE_MAX: usize = 16;
-/// A host that knows this many others is introduced to another because of an entry only if the entry's job was searched
-/// for.
+/// A host that knows this many others is introduced because of an entry only if it has searched for the entry's job.
 pub const CIRCLE_OF_ENTRIES_MAX: usize = 1024;
 /// Maximum reasons why hosts cannot run an app that are kept whole, for each run; further ones are shortened.
 pub const REASONS_KEPT_WHOLE_MAX: usize = 16;

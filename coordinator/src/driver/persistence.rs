@@ -31,7 +31,7 @@ impl Driver {
                     self.saver.add_entries(run, entries, superfluous);
                     if self.machine.run(run).is_none() {
                         // The next run may be about to look for them.
-                        self.saver.flush_entries();
+                        self.saver.flush_kept();
                     }
                 }
             }

@@ -11,15 +11,31 @@ use crate::store::sql::{Inputs, Keeper, Kept};
 /// Runs whose results are kept, and the results that wait to be saved.
 #[derive(Debug, Default)]
 pub struct Keepers {
-    of_run: HashMap<RunId, (Keeper, RunSpec)>,
+    of_run: HashMap<RunId, OfRun>,
     unsaved: Vec<Kept>,
+}
+
+/// A run whose results are kept.
+#[derive(Debug)]
+struct OfRun {
+    run: RunId,
+    keeper: Keeper,
+    inputs: Inputs,
+    spec: RunSpec,
+}
+
+impl OfRun {
+    fn kept(&self, entry: Entry) -> Kept {
+        Kept { keeper: self.keeper, run: self.run, inputs: self.inputs.clone(), entry }
+    }
 }
 
 impl Keepers {
     /// The results of a run are kept from now on, if later runs may find them.
     pub fn add(&mut self, run: RunId, submitter: Submitter, spec: &RunSpec) {
         if spec.reuse {
-            self.of_run.insert(run, (Keeper { submitter, app: spec.app }, spec.clone()));
+            let (keeper, inputs) = (Keeper { submitter, app: spec.app }, Inputs::of(spec));
+            self.of_run.insert(run, OfRun { run, keeper, inputs, spec: spec.clone() });
         }
     }
 
@@ -30,22 +46,20 @@ impl Keepers {
 
     /// A run has these entries.
     pub fn note_entries(&mut self, run: RunId, entries: &[Entry]) {
-        if let Some((keeper, spec)) = self.of_run.get(&run) {
-            let (room, inputs) = (UNSAVED_ENTRIES_MAX.saturating_sub(self.unsaved.len()), Inputs::of(spec));
+        if let Some(of_run) = self.of_run.get(&run) {
+            let room = UNSAVED_ENTRIES_MAX.saturating_sub(self.unsaved.len());
             let results = entries.iter().filter(|entry| may_be_kept(entry)).take(room);
-            let kept =
-                |entry: &Entry| Kept { keeper: *keeper, run, inputs: inputs.clone(), entry: entry.clone() };
-            self.unsaved.extend(results.map(kept));
+            self.unsaved.extend(results.map(|entry| of_run.kept(entry.clone())));
         }
     }
 
     /// A run has ended.
     pub fn note_end(&mut self, run: RunId, end: &RunEnd) {
-        if let (Some((keeper, spec)), RunEnd::Finished(finished)) = (self.of_run.get(&run), end)
+        if let (Some(of_run), RunEnd::Finished(finished)) = (self.of_run.get(&run), end)
             && finished.outcome.bytes().len() <= KEPT_RESULT_BYTES_MAX
-            && let Some(entry) = Earlier::of_root(spec, finished)
+            && let Some(entry) = Earlier::of_root(&of_run.spec, finished)
         {
-            self.unsaved.push(Kept { keeper: *keeper, run, inputs: Inputs::of(spec), entry });
+            self.unsaved.push(of_run.kept(entry));
         }
     }
 

@@ -258,7 +258,7 @@ impl Saver {
     }
 
     /// Hands the results for later runs to the store, without waiting for it.
-    fn flush_kept(&mut self) {
+    pub fn flush_kept(&mut self) {
         let kept = self.keepers.take();
         if !kept.is_empty() {
             let store = Arc::clone(&self.store);

@@ -76,8 +76,8 @@ impl Driver {
     /// A run is over. Its figures follow when hosts have sent their last counts.
     pub(super) fn end(&mut self, run: RunId, end: RunEnd) {
         self.saver.keepers.note_end(run, &end);
-        // Whoever submits the run again when it is over finds its results.
-        self.saver.flush_entries();
+        // A run that is submitted when this one is over finds its results.
+        self.saver.flush_kept();
         let end = self.store.results.admit(self.submitters.take(run), end);
         let (state, failure) = end::judge(&end);
         let how = end::sentence(state, failure.as_ref());

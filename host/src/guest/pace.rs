@@ -15,8 +15,8 @@ const EXPOSURES: u32 = 8;
 const EXPOSED_IN_BETWEEN_MAX: usize = 2;
 /// Jobs exposed once in each interval; the rest follows in the next.
 const EXPOSED_MAX: usize = 128;
-/// Jobs exposed at a time if later runs may find their results. It takes longer to compute so many than until the next exposure, as
-/// only results of jobs of some milliseconds are recorded.
+/// Jobs exposed at a time if later runs may find their results: more than are computed until the next exposure, as only jobs of
+/// some milliseconds are recorded.
 const EXPOSED_TO_BE_KEPT_MAX: usize = 4096;
 /// Exposing may take one part in this many of an instance's time. Jobs with large parameters are exposed less
 /// often, and a crash loses more of them.

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::limits::{
-    ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND, CIRCLE_OF_ENTRIES_MAX, ENTRIES_PER_MESSAGE_MAX,
-    INTRODUCED_AT_ONCE_MAX, MESSAGE_PART_BYTES, SEARCHES_ANSWERED_AT_ONCE_MAX,
+    ANSWER_BURST_BYTES, ANSWER_BYTES_PER_SECOND, CIRCLE_OF_ENTRIES_MAX, EARLIER_BYTES_PER_SECOND,
+    ENTRIES_PER_MESSAGE_MAX, INTRODUCED_AT_ONCE_MAX, MESSAGE_PART_BYTES, SEARCHES_ANSWERED_AT_ONCE_MAX,
 };
 use crate::message::ToHost;
 use crate::{Entry, HostId, JobKey, RunId, Time};
@@ -28,6 +28,8 @@ pub struct Answer {
     pub key: JobKey,
     /// The host waits for the end.
     is_awaited: bool,
+    /// Its entries are results of earlier runs, for which a root waits.
+    is_of_earlier: bool,
     /// The job's own entry was read.
     is_begun: bool,
     /// The last entry below it that was read.
@@ -37,12 +39,22 @@ pub struct Answer {
 impl Answer {
     /// Answers a search, whose host waits for the end.
     pub fn to_search(run: RunId, key: JobKey) -> Self {
-        Self { run, key, is_awaited: true, is_begun: false, after: None }
+        Self { run, key, is_awaited: true, is_of_earlier: false, is_begun: false, after: None }
     }
 
     /// Entries that were not asked for.
     pub fn unasked(run: RunId, key: JobKey) -> Self {
         Self { is_awaited: false, ..Self::to_search(run, key) }
+    }
+
+    /// Results of earlier runs that a host is sent before it has a root below which it may find them.
+    pub fn of_earlier(run: RunId, key: JobKey) -> Self {
+        Self { is_of_earlier: true, ..Self::unasked(run, key) }
+    }
+
+    /// Bytes of it that a host is sent per second after the first burst.
+    fn bytes_per_second(&self) -> u64 {
+        if self.is_of_earlier { EARLIER_BYTES_PER_SECOND } else { ANSWER_BYTES_PER_SECOND }
     }
 
     /// Reads the next piece, of at most `most` entries; returns it, and whether it is the last.
@@ -99,6 +111,12 @@ impl Answers {
     /// The number of answers to a host.
     pub fn len_of(&self, host: HostId) -> usize {
         self.askers.get(&host).map_or(0, |asker| asker.answers.len())
+    }
+
+    /// Whether a host has not been sent all results of earlier runs that it is to have for a run.
+    pub fn has_earlier(&self, host: HostId, run: RunId) -> bool {
+        let answers = self.askers.get(&host).into_iter().flat_map(|asker| &asker.answers);
+        answers.into_iter().any(|answer| answer.is_of_earlier && answer.run == run)
     }
 
     /// The number of entries still to be read for all of them, plus one for the end of each.
@@ -166,10 +184,15 @@ impl Coordinator {
         if !self.hosts.contains_key(&host) {
             return;
         }
+        self.subscribe(host, &answer);
+        self.continue_answer(now, host, answer);
+    }
+
+    /// A host is sent new entries of what it was sent an answer about.
+    pub(super) fn subscribe(&mut self, host: HostId, answer: &Answer) {
         if let Some(coordinator_run) = self.runs.get_mut(&answer.run) {
             coordinator_run.ledger.subscribe(host, answer.key.tag());
         }
-        self.continue_answer(now, host, answer);
     }
 
     fn continue_answer(&mut self, now: Time, host: HostId, answer: Answer) {
@@ -180,9 +203,7 @@ impl Coordinator {
 
     /// Sends the first piece at once, whatever else is under way to the host.
     pub(super) fn send_ahead(&mut self, now: Time, host: HostId, answer: Answer) {
-        if let Some(coordinator_run) = self.runs.get_mut(&answer.run) {
-            coordinator_run.ledger.subscribe(host, answer.key.tag());
-        }
+        self.subscribe(host, &answer);
         self.send_once(now, host, answer);
     }
 
@@ -195,15 +216,19 @@ impl Coordinator {
 
     /// Sends pieces that are due; some now, the others in events that follow at once.
     pub(super) fn send_answers(&mut self, now: Time) {
-        let mut room = Room::default();
+        let (mut room, mut is_earlier_sent) = (Room::default(), false);
         for _ in 0..SEARCHES_ANSWERED_AT_ONCE_MAX {
             if room.entries == 0 {
                 break;
             }
             let Some((host, answer)) = self.lookups.answers().pop(now) else { break };
             let rest = self.send_piece(now, host, answer, &mut room);
+            is_earlier_sent |= answer.is_of_earlier && rest.is_none();
             let due = self.hosts.get(&host).map_or(now, |state| now.max(state.paces.answers_from()));
             self.lookups.answers().put_back(host, due, rest);
+        }
+        if is_earlier_sent {
+            self.assign_roots(now);
         }
     }
 
@@ -222,7 +247,7 @@ impl Coordinator {
         room.entries -= entries.len().min(room.entries);
         let bytes = EMPTY_BYTES + entries.iter().map(Entry::bytes).sum::<usize>();
         if let Some(state) = self.hosts.get_mut(&host) {
-            let takes_ns = bytes as u64 * 1_000_000_000 / ANSWER_BYTES_PER_SECOND;
+            let takes_ns = bytes as u64 * 1_000_000_000 / answer.bytes_per_second();
             state.paces.answers_paid = state.paces.answers_paid.max(now) + Duration::from_nanos(takes_ns);
         }
         let Answer { run, key, .. } = answer;

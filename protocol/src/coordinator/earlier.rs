@@ -11,6 +11,7 @@ use crate::{
 
 use super::answers::Answer;
 use super::root::state_of;
+use super::run::CoordinatorRun;
 use super::slices::Slice;
 use super::{Command, Coordinator};
 
@@ -35,11 +36,6 @@ impl Earlier {
             }
         }
         Self(table)
-    }
-
-    /// The number of results.
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 
     /// Whether there are none.
@@ -82,6 +78,14 @@ fn below(root: JobKey, mut entry: Entry) -> Option<Entry> {
     Some(entry)
 }
 
+impl CoordinatorRun {
+    /// Whether each of its hosts is sent all results of earlier runs once it is ready.
+    pub fn sends_earlier_to_all(&self) -> bool {
+        let bytes = self.ledger.earlier_bytes();
+        bytes > 0 && bytes.saturating_mul(self.readiness.ready().len()) <= SENT_BYTES_MAX
+    }
+}
+
 impl Coordinator {
     /// A run may use these results of earlier runs. If its own is among them, it is over.
     pub fn use_earlier(&mut self, now: Time, run: RunId, earlier: Earlier) {
@@ -98,12 +102,11 @@ impl Coordinator {
     }
 
     /// A host is ready: unless there are too many, it is sent all results of earlier runs, so that it finds them below any job that
-    /// it steals. A victim sends a bounded part of those that do not name the job.
+    /// it steals. The root waits until its host has them. A victim sends a bounded part of those that do not name the job.
     pub(super) fn send_earlier(&mut self, now: Time, host: HostId, run: RunId) {
         let Some(coordinator_run) = self.runs.get(&run) else { return };
-        let bytes = coordinator_run.ledger.earlier_bytes();
-        if bytes > 0 && bytes.saturating_mul(coordinator_run.readiness.ready().len()) <= SENT_BYTES_MAX {
-            self.send_once(now, host, Answer::unasked(run, coordinator_run.root.spec().key));
+        if coordinator_run.sends_earlier_to_all() {
+            self.send_once(now, host, Answer::of_earlier(run, coordinator_run.root.spec().key));
         }
     }
 
@@ -112,8 +115,7 @@ impl Coordinator {
         let Some(over) = self.over.get(&run) else { return };
         let root = over.coordinator_run.root.spec().key;
         if over.coordinator_run.spec.reuse && self.has_taken_part(host, run) && !self.is_out(host, run) {
-            let entries =
-                entries.into_iter().filter(|entry| may_be_kept(entry) && entry.key != root).collect();
+            let entries = entries.into_iter().filter(|entry| entry.key != root).collect();
             self.outputs.command(Command::SaveEntries { run, entries, superfluous: Vec::new() });
         }
     }
@@ -141,6 +143,7 @@ mod tests {
     use super::super::tests::{Grid, spec};
     use super::super::{LinkId, RunView};
     use super::*;
+    use crate::limits::INLINE_RESULT_BYTES_MAX;
     use crate::message::{ToCoordinator, ToHost};
     use crate::{JobSpec, RunLimits};
 
@@ -209,12 +212,37 @@ mod tests {
         let (root, entries) = root_at(&mut grid, link);
         assert_eq!((root.redone, root.given_back, root.lookup_below), (true, true, 2), "nothing was lost");
         let tag = root_job(&reusing()).key.tag();
-        // As soon as it is ready, and again before the root, together with what other hosts have computed by then.
-        let sent: BTreeSet<_> =
+        let mut sent: Vec<_> =
             entries.iter().map(|entry| (entry.key.0[0], entry.is_earlier, entry.lineage.0.clone())).collect();
+        sent.sort();
         let of_one = vec![tag, JobKey([1; 32]).tag()];
-        assert_eq!(sent, [(1, true, vec![tag]), (2, true, of_one)].into());
+        assert_eq!(sent, [(1, true, vec![tag]), (2, true, of_one)], "each once");
         assert_eq!(grid.ends, []);
+    }
+
+    #[test]
+    fn a_root_waits_until_its_host_has_all_earlier_results() {
+        let mut grid = Grid::new();
+        let (link, _) = grid.join();
+        let large = |job: u8| {
+            let bytes = vec![job; INLINE_RESULT_BYTES_MAX];
+            entry(job, &[], EntryState::Done(finished(&bytes, 100)))
+        };
+        let many: Vec<Entry> = (10..=190).map(large).collect();
+        let count = many.len();
+        submit(&mut grid, reusing(), many);
+        grid.tell(link, ToCoordinator::Ready { run: RUN });
+        assert!(grid.root(link).is_none(), "not all can be sent at once");
+        grid.advance(100, &[link]);
+        let mut sent = 0;
+        for message in &grid.said[&link] {
+            match message {
+                ToHost::Entries { entries, .. } => sent += entries.len(),
+                ToHost::Assign { .. } => assert_eq!(sent, count, "it has all when it begins"),
+                _ => {}
+            }
+        }
+        assert!(grid.root(link).is_some() && sent == count, "{sent} of {count}");
     }
 
     #[test]

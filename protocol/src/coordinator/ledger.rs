@@ -33,9 +33,14 @@ impl Ledger {
         self.table.add_all(earlier);
     }
 
-    /// About the memory that these took.
+    /// About the memory that the results of earlier runs took.
     pub fn earlier_bytes(&self) -> usize {
         self.earlier_bytes
+    }
+
+    /// Whether the table has results of earlier runs and nothing else.
+    pub fn has_only_earlier(&self) -> bool {
+        self.earlier_bytes > 0 && self.table.bytes() == self.earlier_bytes
     }
 
     /// Adds entries that were saved before a restart of the coordinator.

@@ -1,7 +1,7 @@
 //! What hosts search for: searches that wait, and the answers that are under way.
 
 use crate::limits::{SEARCHES_ANSWERED_AT_ONCE_MAX, SEARCHES_PER_HOST_MAX, SEARCHES_WAITING_MAX};
-use crate::{HostId, Time};
+use crate::{HostId, RunId, Time};
 
 use super::answers::Answers;
 use super::roster::Roster;
@@ -63,6 +63,11 @@ impl Lookups {
         &mut self.answers
     }
 
+    /// Whether a host has not been sent all results of earlier runs that it is to have for a run.
+    pub fn is_sent_earlier(&self, host: HostId, run: RunId) -> bool {
+        self.answers.has_earlier(host, run)
+    }
+
     /// When something is to be done, and what.
     pub fn next(&self) -> Option<(Time, &'static str)> {
         if self.is_any_ready {
@@ -78,8 +83,8 @@ impl Lookups {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JobKey;
     use crate::coordinator::answers::Answer;
-    use crate::{JobKey, RunId};
 
     const KEY: JobKey = JobKey([1; 32]);
 

@@ -212,7 +212,13 @@ impl Coordinator {
         let (number, mut spec) = coordinator_run.root.assign(host, coordinator_run.ledger.table());
         if spec.redone {
             spec.lookup_below = coordinator_run.ledger.table().depth_below(spec.key.tag());
-            self.send_ahead(now, host, Answer::unasked(run, spec.key));
+            let answer = Answer::unasked(run, spec.key);
+            if coordinator_run.ledger.has_only_earlier() && coordinator_run.sends_earlier_to_all() {
+                // It was sent them when it was ready.
+                self.subscribe(host, &answer);
+            } else {
+                self.send_ahead(now, host, answer);
+            }
         }
         let proof = self.root_proof(run, number);
         self.send(host, ToHost::Assign { run, number, proof, spec });
@@ -243,7 +249,10 @@ impl Coordinator {
         } else {
             (0..CANDIDATES_MAX).map(|_| ready[self.random.below(ready.len())]).collect()
         };
-        candidates.retain(|host| self.hosts.get(host).is_some_and(|state| state.link.is_some()));
+        candidates.retain(|host| {
+            let is_linked = self.hosts.get(host).is_some_and(|state| state.link.is_some());
+            is_linked && !self.lookups.is_sent_earlier(*host, run)
+        });
         let ready: Vec<(usize, HostId)> = candidates.into_iter().map(|host| (roots(host), host)).collect();
         let fewest = ready.iter().map(|(roots, _)| *roots).min()?;
         let best: Vec<HostId> =

@@ -2,13 +2,16 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use sateen_protocol::coordinator::Submitter;
+use sateen_protocol::limits::INLINE_RESULT_BYTES_MAX;
 use sateen_protocol::{BlobHash, Entry, EntryState, JobKey, RunId, RunSpec, root_job};
 
 use super::{Result, blob, decode, encode, readable, relaxed};
 use crate::limits::{EARLIER_BYTES_MAX, KEPT_ROW_BYTES};
 
-/// Results that are deleted at once to make room.
-const DELETED_AT_ONCE: i64 = 8;
+/// Maximum results that are deleted at once to make room.
+const DELETED_AT_ONCE_MAX: u64 = 4096;
+/// About the maximum disk space that the result of a job takes: if all take as much, no more are deleted than must be.
+const OF_JOB_BYTES_MAX: u64 = INLINE_RESULT_BYTES_MAX as u64 + KEPT_ROW_BYTES;
 
 /// Whose results they are: only runs of the same submitter and app find them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,23 +88,26 @@ pub fn keep(connection: &mut Connection, results: &[Kept], bytes_max: u64, now_m
 }
 
 fn make_room(transaction: &Transaction<'_>, bytes_max: u64) -> Result<()> {
-    while kept_bytes(transaction)? > bytes_max {
-        let least: Option<([u8; 16], [u8; 32])> = transaction
-            .query_row(
-                "SELECT owner, app FROM kept_sums WHERE owner =
-                     (SELECT owner FROM kept_sums GROUP BY owner ORDER BY sum(bytes) DESC LIMIT 1)
-                 ORDER BY used_at_ms LIMIT 1",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()?;
+    let mut least = transaction.prepare(
+        "SELECT owner, app FROM kept_sums WHERE owner =
+             (SELECT owner FROM kept_sums GROUP BY owner ORDER BY sum(bytes) DESC LIMIT 1)
+         ORDER BY used_at_ms LIMIT 1",
+    )?;
+    let mut delete = transaction.prepare(
+        "DELETE FROM kept_results WHERE owner = ?1 AND app = ?2 AND key IN
+             (SELECT key FROM kept_results WHERE owner = ?1 AND app = ?2 ORDER BY work_ns LIMIT ?3)
+         RETURNING length(entry)",
+    )?;
+    loop {
+        let excess = kept_bytes(transaction)?.saturating_sub(bytes_max);
+        if excess == 0 {
+            break;
+        }
+        let least: Option<([u8; 16], [u8; 32])> =
+            least.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let Some((owner, app)) = least else { break };
-        let mut of_least = transaction.prepare(
-            "DELETE FROM kept_results WHERE owner = ?1 AND app = ?2 AND key IN
-                 (SELECT key FROM kept_results WHERE owner = ?1 AND app = ?2 ORDER BY work_ns LIMIT ?3)
-             RETURNING length(entry)",
-        )?;
-        let lengths = of_least.query_map(params![owner, app, DELETED_AT_ONCE], |row| row.get::<_, i64>(0))?;
+        let count = (excess / OF_JOB_BYTES_MAX).clamp(1, DELETED_AT_ONCE_MAX) as i64;
+        let lengths = delete.query_map(params![owner, app, count], |row| row.get::<_, i64>(0))?;
         let lengths: Vec<i64> = lengths.collect::<rusqlite::Result<_>>()?;
         let freed: i64 = lengths.iter().map(|length| length + KEPT_ROW_BYTES as i64).sum();
         subtract(transaction, &owner, &app, freed)?;
