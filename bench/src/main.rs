@@ -38,6 +38,7 @@ mod sandbox;
 mod scale;
 mod share;
 mod slow;
+mod soak;
 mod spawn;
 mod spread;
 mod start;
@@ -76,6 +77,7 @@ cargo xtask bench NAME [--json] [--save] [--app=APP[,APP…] | --part=PART[,PART
   profile the cost of `sateen run --profile`, and whether its figures depend on the number of workers
   share   whether submitters get their shares of a grid, and short runs end soon beside a long one
   reuse   how much of a run that was computed before is computed again, as a whole or with one input changed
+  soak    whether a coordinator's and a host's memory and folders grow over 10,000 short runs
   left    whether runs end at the estimated time, with and without the loss of a host
   inputs  the cost of fresh instances to jobs that need a large input
   start   how long `sateen run` takes to start, and its memory
@@ -115,7 +117,7 @@ use Bench::{Apps, Parts, Whole};
 
 /// `start` comes first: a child's peak memory begins with that of the process that starts it, which
 /// is small only before the other benchmarks have run.
-const BENCHES: [(&str, Bench); 32] = [
+const BENCHES: [(&str, Bench); 33] = [
     ("start", Whole(start::bench)),
     ("spawn", Whole(spawn::bench)),
     ("checks", Apps(checks::bench)),
@@ -137,6 +139,7 @@ const BENCHES: [(&str, Bench); 32] = [
     ("left", Apps(left::bench)),
     ("share", Whole(share::bench)),
     ("reuse", Whole(reuse::bench)),
+    ("soak", Whole(soak::bench)),
     ("comfort", Parts(&comfort::PARTS)),
     ("hostile", Parts(&hostile::PARTS)),
     ("walls", Whole(hostile::walls)),

@@ -18,6 +18,9 @@ const HOSTS: [(&str, &str); 2] = [("a", "here"), ("b", "here")];
 /// Inputs, and the work of the job of each.
 const INPUTS: usize = 1000;
 const JOB_S: f64 = 0.02;
+/// The entry points whose jobs have a result of some bytes, and of some kilobytes.
+const SMALL: &str = "seeded";
+const WIDE: &str = "seeded_wide";
 /// Runs in each of which another input is changed.
 const CHANGES: usize = 5;
 
@@ -29,20 +32,14 @@ pub fn bench() -> Result<Vec<Figure>> {
     let turns = turns_of(&Sandbox::bench_app("coarse")?, JOB_S)?;
     let grid = Cluster::start(&HOSTS);
     let mut inputs: Vec<usize> = (0..INPUTS).collect();
-    let first = run(&grid, turns, &inputs)?;
+    let first = run(&grid, SMALL, turns, &inputs)?;
     let (all_s, took_s) = (seconds(&first, "work_s")?, seconds(&first, "took_s")?);
     eprintln!("reuse: {INPUTS} inputs take {} s of work, {} s on two hosts", shown(all_s), shown(took_s));
-    let again = run(&grid, turns, &inputs)?;
+    let again = run(&grid, SMALL, turns, &inputs)?;
     let again_s = seconds(&again, "work_s")?;
-    let (mut works, mut times) = (Vec::new(), Vec::new());
-    for change in 0..CHANGES {
-        inputs[change * INPUTS / CHANGES] = INPUTS + change;
-        let about = run(&grid, turns, &inputs)?;
-        works.push(100.0 * seconds(&about, "work_s")? / all_s);
-        times.push(seconds(&about, "took_s")? / took_s);
-        let found = about["earlier"]["jobs"].as_u64().context("a number of jobs")?;
-        eprintln!("reuse: with one input changed, {found} jobs had results of earlier runs");
-    }
+    let (works, times) = changed(&grid, SMALL, turns, &mut inputs, &first)?;
+    let wide = run(&grid, WIDE, turns, &inputs)?;
+    let (wide_works, _) = changed(&grid, WIDE, turns, &mut inputs, &wide)?;
     let of_all = || format!("the work of the first run, {} s", shown(all_s));
     Ok(vec![
         Figure::ratio(
@@ -53,20 +50,16 @@ pub fn bench() -> Result<Vec<Figure>> {
         .unit("%")
         .against(of_all())
         .goal(1.0, 0.5),
-        Figure::ratio(
-            BENCH,
-            format!("one input of {INPUTS} changed: work"),
-            works.into_iter().collect::<Samples>(),
-        )
-        .unit("%")
-        .against(of_all())
-        .goal(2.0, 0.5),
-        Figure::ratio(
-            BENCH,
-            format!("one input of {INPUTS} changed: time"),
-            times.into_iter().collect::<Samples>(),
-        )
-        .against(format!("the time of the first run, {} s", shown(took_s))),
+        Figure::ratio(BENCH, format!("one input of {INPUTS} changed: work"), works)
+            .unit("%")
+            .against(of_all())
+            .goal(2.0, 0.5),
+        Figure::ratio(BENCH, format!("one input of {INPUTS} changed, results of 4 kB: work"), wide_works)
+            .unit("%")
+            .against("the work of the first run with such results")
+            .goal(2.0, 0.5),
+        Figure::ratio(BENCH, format!("one input of {INPUTS} changed: time"), times)
+            .against(format!("the time of the first run, {} s", shown(took_s))),
     ])
 }
 
@@ -74,9 +67,32 @@ fn seconds(about: &Value, name: &str) -> Result<f64> {
     about[name].as_f64().with_context(|| format!("a run has {name}"))
 }
 
-/// Submits a run with these inputs, and returns its status when it is over.
-fn run(grid: &Cluster, turns: u64, inputs: &[usize]) -> Result<Value> {
-    let flags = ["--reuse", "--function", "seeded"].map(str::to_owned);
+/// Changes one input after the other. Returns the work of each run in percent of the work of the `first`, and its time as a share of
+/// that of the first.
+fn changed(
+    grid: &Cluster,
+    function: &str,
+    turns: u64,
+    inputs: &mut [usize],
+    first: &Value,
+) -> Result<(Samples, Samples)> {
+    let (all_s, took_s) = (seconds(first, "work_s")?, seconds(first, "took_s")?);
+    let (mut works, mut times) = (Vec::new(), Vec::new());
+    for change in 0..CHANGES {
+        let input = &mut inputs[change * INPUTS / CHANGES];
+        *input = INPUTS.max(*input) + CHANGES + change;
+        let about = run(grid, function, turns, inputs)?;
+        works.push(100.0 * seconds(&about, "work_s")? / all_s);
+        times.push(seconds(&about, "took_s")? / took_s);
+        let found = about["earlier"]["jobs"].as_u64().context("a number of jobs")?;
+        eprintln!("reuse: `{function}` with one input changed: {found} jobs had results of earlier runs");
+    }
+    Ok((works.into_iter().collect(), times.into_iter().collect()))
+}
+
+/// Submits a run of a function with these inputs, and returns its status when it is over.
+fn run(grid: &Cluster, function: &str, turns: u64, inputs: &[usize]) -> Result<Value> {
+    let flags = ["--reuse", "--function", function].map(str::to_owned);
     let inputs = inputs.iter().map(ToString::to_string);
     let words: Vec<String> = flags.into_iter().chain([turns.to_string()]).chain(inputs).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

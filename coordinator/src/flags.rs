@@ -8,7 +8,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use sateen_access::Scope;
 use sateen_command_line as values;
-use sateen_coordinator::{MinimumVersion, Protection, PublicName, TREES_KEPT, TlsSource, TrustedProxy};
+use sateen_coordinator::{
+    MinimumVersion, Protection, PublicName, RUNS_KEPT_MAX, Retention, TREES_KEPT, TlsSource, TrustedProxy,
+};
 use sateen_logging::LogFlags;
 
 /// The service that brings the hosts of a grid together: it assigns runs to hosts, keeps apps and
@@ -44,7 +46,7 @@ pub struct Flags {
     #[command(flatten)]
     pub room: RoomFlags,
     /// Number of finished runs whose trees, timelines and logs are kept: the newest, with two million jobs together at most.
-    /// Figures and results of runs are kept until `sateen rm` [range: 1 to 10000]
+    /// Figures and results are kept with the run: see --runs-kept [range: 1 to 10000]
     #[arg(long, value_name = "N", default_value_t = TREES_KEPT, value_parser = trees)]
     pub trees_kept: usize,
     /// Begin a new grid in a data folder whose database is lost, with the modules and inputs that are left in the
@@ -81,7 +83,19 @@ pub struct RoomFlags {
     /// submitter with the most loses those of the app that it has not used for the longest time [range: 1M to 1024T]
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub reuse_max: u64,
+    /// Number of finished runs that are kept: the newest. Older ones are deleted, with their results, as by `sateen rm`
+    /// [range: 1 to 10000000]
+    #[arg(long, value_name = "N", default_value_t = RUNS_KEPT_MAX, value_parser = runs)]
+    pub runs_kept: u64,
+    /// Time for which finished runs are kept, like 30d or 12h, or `forever`. Then they are deleted, with their results, as by
+    /// `sateen rm` [range: 1m to 36500d]
+    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = kept_for)]
+    pub runs_kept_for: KeptFor,
 }
+
+/// A time for which something is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptFor(pub Option<Duration>);
 
 /// The certificate of a coordinator that speaks TLS.
 #[derive(Debug, Args)]
@@ -129,6 +143,13 @@ pub struct NewToken {
     pub data_dir: Option<PathBuf>,
 }
 
+impl RoomFlags {
+    /// Which finished runs are kept.
+    pub fn retention(&self) -> Retention {
+        Retention { runs_max: self.runs_kept, age_max: self.runs_kept_for.0 }
+    }
+}
+
 impl Flags {
     /// What protects the coordinator.
     pub fn protection(&self) -> Protection {
@@ -172,6 +193,20 @@ fn valid_for(text: &str) -> Result<Duration, String> {
     values::time(text, 1000..=MAX_MS)
 }
 
+fn kept_for(text: &str) -> Result<KeptFor, String> {
+    const FOREVER: &str = "forever";
+    const MAX_MS: u64 = 36_500 * 24 * 3_600_000;
+    if text == FOREVER {
+        return Ok(KeptFor(None));
+    }
+    let time = values::time(text, 60_000..=MAX_MS).map_err(|expected| format!("{expected}, or {FOREVER}"))?;
+    Ok(KeptFor(Some(time)))
+}
+
+fn runs(text: &str) -> Result<u64, String> {
+    values::number(text, 1..=10_000_000)
+}
+
 fn trees(text: &str) -> Result<usize, String> {
     values::number(text, 1..=10_000).map(|number| number as usize)
 }
@@ -185,6 +220,16 @@ mod tests {
         Flags::command().debug_assert();
         assert_eq!(size("64G"), Ok(sateen_coordinator::BLOBS_BYTES_MAX));
         assert_eq!(size("64G"), Ok(sateen_coordinator::RESULTS_BYTES_MAX));
+    }
+
+    #[test]
+    fn runs_are_kept_for_a_time_or_forever() {
+        assert_eq!(kept_for("forever"), Ok(KeptFor(None)));
+        assert_eq!(kept_for("2h"), Ok(KeptFor(Some(Duration::from_secs(7200)))));
+        for wrong in ["", "0", "59s", "never", "36501d"] {
+            let error = kept_for(wrong).expect_err(wrong);
+            assert!(error.contains("from 1m to 36500d") && error.ends_with("or forever"), "{error}");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod module;
 mod peer;
 mod protection;
 mod release;
+mod retention;
 mod saved_id;
 mod server;
 mod shutdown;
@@ -62,9 +63,10 @@ pub use driver::measure::measure as measure_driver;
 #[doc(hidden)]
 pub use driver::simulated;
 pub use first_token::make_token;
-pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, TREES_KEPT};
+pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, RUNS_KEPT_MAX, TREES_KEPT};
 pub use protection::Protection;
 pub use release::MinimumVersion;
+pub use retention::Retention;
 pub use server::{TrustedProxy, listen};
 pub use store::StoreError;
 pub use tls::{CertificateError, Tls, TlsSource};
@@ -84,6 +86,8 @@ pub struct Config {
     pub trees_kept: usize,
     /// Maximum disk space for arguments and results of finished runs, in bytes; one address may use an eighth of it.
     pub results_bytes_max: u64,
+    /// Which runs that are over are kept.
+    pub retention: Retention,
     /// Maximum disk space for results that later runs may find.
     pub kept_bytes_max: u64,
     /// A folder whose database is lost becomes the folder of a new grid.
@@ -220,7 +224,8 @@ pub async fn run(
 ) -> Result<(), Error> {
     let address = listener.local_addr()?;
     prepared.check(address)?;
-    let Prepared { config, store, restored } = prepared;
+    let Prepared { config, mut store, restored } = prepared;
+    store.results.retention = config.retention;
     let store = Arc::new(store);
     let clock = Clock::start();
     tracing::info!(
@@ -269,6 +274,12 @@ pub async fn run(
     let (driver, handle) =
         Driver::new(machine, clock, Arc::clone(&links), Arc::clone(&store), to_driver, known);
     let work = Work::new()?;
+    work.handle().spawn(retention::keep(
+        config.retention,
+        handle.clone(),
+        Arc::clone(&store),
+        stopping.clone(),
+    ));
     let (audit, audited) = Audit::start(Arc::clone(&store), stopping.clone());
     let mut audited = work.handle().spawn(audited);
     let guard = protection::guard(&config.protection, address, &store, audit).await?;

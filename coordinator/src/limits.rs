@@ -27,6 +27,14 @@ pub const BLOBS_PER_PEER_SHARE: u64 = 8;
 pub const RESULTS_BYTES_MAX: u64 = 64 << 30;
 /// Runs of one peer may use this fraction of it.
 pub const RESULTS_PER_PEER_SHARE: u64 = 8;
+/// Default maximum number of runs that are kept after their end.
+pub const RUNS_KEPT_MAX: u64 = 100_000;
+/// Default time for which they are kept.
+pub const RUNS_KEPT_FOR: Duration = Duration::from_secs(365 * 86_400);
+/// Interval at which runs that need not be kept are deleted.
+pub const RETENTION_EVERY: Duration = Duration::from_secs(30);
+/// Maximum runs that are deleted in this interval because they ended long ago.
+pub const RUNS_AGED_OUT_AT_ONCE_MAX: usize = 64;
 /// Default maximum disk space for results that later runs may find.
 pub const KEPT_BYTES_MAX: u64 = 1 << 30;
 /// Disk space counted for each of them in addition to its entry: for its row and indexes.

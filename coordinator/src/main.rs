@@ -101,6 +101,7 @@ fn serve(flags: Flags) -> Result<()> {
         blobs_bytes_max: flags.room.blobs_max,
         trees_kept: flags.trees_kept,
         results_bytes_max: flags.room.results_max,
+        retention: flags.room.retention(),
         kept_bytes_max: flags.room.reuse_max,
         new_grid: flags.new_grid,
         approve: flags.approve,

@@ -13,11 +13,14 @@ use serde::Serialize;
 
 use crate::limits::{RESULT_ALWAYS_KEPT_BYTES, RESULTS_PER_PEER_SHARE, RUN_KEPT_BYTES};
 use crate::peer::Peer;
+use crate::retention::Retention;
 
 /// The disk space of finished runs.
 #[derive(Debug)]
 pub struct Results {
     max_bytes: u64,
+    /// Which runs are kept.
+    pub retention: Retention,
     books: Mutex<Books>,
 }
 
@@ -36,7 +39,7 @@ impl Results {
             books.all_bytes += bytes;
             *books.by_peer.entry(peer).or_default() += bytes;
         }
-        Self { max_bytes, books: Mutex::new(books) }
+        Self { max_bytes, retention: Retention::default(), books: Mutex::new(books) }
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {

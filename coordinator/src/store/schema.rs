@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 18] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -213,6 +213,10 @@ const MIGRATIONS: [&str; 17] = [
         used_at_ms INTEGER NOT NULL,
         PRIMARY KEY (owner, app)
     ) WITHOUT ROWID;
+",
+    "
+    -- Runs are deleted some time after their end.
+    CREATE INDEX runs_by_end ON runs (ended_at_ms, run);
 ",
 ];
 

@@ -6,6 +6,7 @@ mod blobs;
 mod entries;
 mod kept;
 mod keys;
+mod outdated;
 mod results;
 mod space;
 mod tokens;
@@ -29,6 +30,7 @@ pub use blobs::{referred, uploaded, uploads};
 pub use entries::{EntryChanges, entries, save_entries};
 pub use kept::{Inputs, Keeper, Kept, earlier, keep, use_kept};
 pub use keys::{host_keys, save_host_keys};
+pub use outdated::{Outdated, outdated};
 pub use results::{cancelled, results_by_peer};
 pub use space::{give_back_space, prepare_space, rewrite_if_useful};
 pub use tokens::{

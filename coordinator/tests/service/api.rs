@@ -138,7 +138,7 @@ fn names_of_older_versions_keep_their_owners() {
     server.publish();
     let folder = server.kill();
     let database = rusqlite::Connection::open(folder.path().join("state.sqlite")).expect("opens");
-    let older = "DROP TABLE kept_results; DROP TABLE kept_sums; ALTER TABLE standings DROP COLUMN checks_work_ns; ALTER TABLE looks DROP COLUMN checking;
+    let older = "DROP INDEX runs_by_end; DROP TABLE kept_results; DROP TABLE kept_sums; ALTER TABLE standings DROP COLUMN checks_work_ns; ALTER TABLE looks DROP COLUMN checking;
         DROP TABLE host_keys; DROP TABLE tokens; DROP TABLE audit; DROP INDEX runs_by_token;
         ALTER TABLE runs DROP COLUMN submitted_by; DROP TABLE name_owners;
         DROP TABLE standing_rows; DROP TABLE blobs; DROP TABLE hosts;

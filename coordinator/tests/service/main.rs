@@ -22,6 +22,7 @@ mod queue;
 mod quotas;
 mod release;
 mod restart;
+mod retention;
 mod runs;
 mod server;
 mod shares;

@@ -32,6 +32,22 @@ pub fn seeded(turns: u64, seeds: Vec<u64>) -> u64 {
     states.into_iter().fold(0, |all, state| all ^ state)
 }
 
+/// As `spin`, with a result of about 4,000 bytes: the last states.
+#[job]
+pub fn wide(turns: u64, seed: u64) -> Vec<u64> {
+    /// Each takes at most 10 bytes.
+    const STATES: u64 = 400;
+    let first = spin(turns.saturating_sub(STATES), seed);
+    (1..=STATES).map(|step| spin(step, first)).collect()
+}
+
+/// As `seeded`, with large results.
+#[main]
+pub fn seeded_wide(turns: u64, seeds: Vec<u64>) -> u64 {
+    let states = wide::spawn_all(seeds.into_iter().map(|seed| (turns, seed))).sync();
+    states.into_iter().flatten().fold(0, |all, state| all ^ state)
+}
+
 /// The work of `main`, done by calls.
 #[main]
 pub fn plain(jobs: u64, turns: u64) -> u64 {

@@ -32,6 +32,7 @@ use crate::driver::{ChangeError, Gone, Request, RunAction};
 use crate::figures::end::predicate;
 use crate::limits::{TIMELINE_BUCKETS_MAX, WAIT_MAX};
 use crate::locked;
+use crate::retention::{NotDeleted, delete_run};
 use crate::server::{Connection, Kind};
 use crate::shutdown::stopped;
 use crate::store::sql::{self, RunRow};
@@ -273,12 +274,10 @@ pub async fn delete(State(api): State<Api>, Path(run): Path<String>) -> Result<S
 
 /// Deletes a run that is over.
 async fn forget(api: &Api, run: RunId) -> Result<(), Problem> {
-    api.driver.ask(|reply| Request::Forget(run, reply)).await?;
-    let deleted = api.store.write(move |connection| sql::delete_run(connection, run)).await;
-    if let Some((submitter, bytes)) = deleted.map_err(|error| Problem::unsaved(&error))? {
-        api.store.results.give_back(submitter, bytes);
-    }
-    Ok(())
+    delete_run(&api.driver, &api.store, run).await.map_err(|error| match error {
+        NotDeleted::Gone => Gone.into(),
+        NotDeleted::Store(error) => Problem::unsaved(&error),
+    })
 }
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use crate::store::sql;
 
 /// As the tables were before there were tokens.
 const WITHOUT_TOKENS: &str =
-    "DROP TABLE kept_results; DROP TABLE kept_sums; ALTER TABLE standings DROP COLUMN checks_work_ns; ALTER TABLE looks DROP COLUMN checking;
+    "DROP INDEX runs_by_end; DROP TABLE kept_results; DROP TABLE kept_sums; ALTER TABLE standings DROP COLUMN checks_work_ns; ALTER TABLE looks DROP COLUMN checking;
     DROP TABLE host_keys; DROP TABLE tokens; DROP TABLE audit; DROP INDEX runs_by_token;
     ALTER TABLE runs DROP COLUMN submitted_by;";
 

@@ -253,7 +253,7 @@ mod tests {
     fn tokens_of_older_versions_have_no_weight_and_no_quota() {
         let mut connection = database();
         let id = add_token(&connection, &row("one", None, None)).expect("it is saved");
-        let older = "DROP TABLE kept_results; DROP TABLE kept_sums; ALTER TABLE tokens DROP COLUMN weight; ALTER TABLE tokens DROP COLUMN runs_max;
+        let older = "DROP INDEX runs_by_end; DROP TABLE kept_results; DROP TABLE kept_sums; ALTER TABLE tokens DROP COLUMN weight; ALTER TABLE tokens DROP COLUMN runs_max;
             UPDATE schema SET version = 15";
         connection.execute_batch(older).expect("changed");
         migrate(&mut connection, Path::new("folder")).expect("it is older");
