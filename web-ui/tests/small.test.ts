@@ -4,7 +4,7 @@ import { sentence, stopped } from '../src/lib/api.ts';
 import { CLOCK_STEPS_S, bytes, clock, count, moment, percent, seconds, short } from '../src/lib/format.ts';
 import { busyText } from '../src/lib/hosts.ts';
 import { parse } from '../src/lib/router.svelte.ts';
-import { checkedUnits, due, earlierResults, elapsed, found, ofCore, policy, shareOfCore, since, withoutProgress } from '../src/lib/run.ts';
+import { checkedUnits, due, earlierResults, elapsed, found, ofCore, policy, shareOfCore, since, withoutHosts, withoutProgress } from '../src/lib/run.ts';
 import { sortBy } from '../src/lib/sort.ts';
 import { Window, endMs, fits, idleWhy, listed, said, shares, ticks } from '../src/lib/timeline/model.ts';
 import type { Host, TimelineValue } from '../src/lib/types.ts';
@@ -78,6 +78,9 @@ describe('a run', () => {
   it('whose result was kept has never begun', () => {
     const earlier = { jobs: 1, work_s: 49.9 };
     expect(since({ started_at: null, state: 'done', earlier })).toBe('an earlier run had its result');
+    expect(withoutHosts({ state: 'done', earlier, waiting_for: null })).toBe('No host had to work on it: an earlier run had its result.');
+    expect(withoutHosts({ state: 'queued', earlier: null, waiting_for: null })).toBe('No host has begun it.');
+    expect(withoutHosts({ state: 'queued', earlier: null, waiting_for: 'no host is connected' })).toBe('No host is connected.');
     expect(since({ started_at: null, state: 'queued', earlier: { ...earlier, jobs: 0 } })).toBe('not begun');
     expect(since({ started_at: null, state: 'cancelled', earlier: null })).toBe('not begun');
     expect(since({ started_at: '2020-01-01T00:00:00Z', state: 'done', earlier })).toMatch(/^since 1 Jan 2020/);

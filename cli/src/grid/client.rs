@@ -151,6 +151,8 @@ impl Client {
         match self.patiently(ask) {
             Ok(_) => Ok(true),
             Err(Refusal::Answered(StatusCode::NOT_FOUND, _)) => Ok(false),
+            // The answer to HEAD has no body, and so no reason.
+            Err(Refusal::Answered(..)) => self.get_bulk(path).map(|_| true),
             Err(refusal) => Err(refusal),
         }
     }

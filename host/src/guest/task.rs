@@ -130,6 +130,9 @@ pub async fn run_task(
     if result.is_err() {
         guest.forget_made();
     }
+    // The last moments are work, too: this host reports exactly what the answer accounts for.
+    guest.clock.stop();
+    guest.report_work();
     // The work of a failed job counts, unlike that of an aborted one.
     if matches!(result, Err(Stop::Aborted)) {
         guest.forget_applied();

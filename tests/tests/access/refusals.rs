@@ -67,6 +67,10 @@ fn users_of_bad_tokens_are_told_what_is_wrong_and_what_to_do() {
     with(&short, &["ps"]).fails_with(4, &["`short` expired at", "by the coordinator's clock"]);
     let viewer = grid.token(&["--scope", "viewer", "--name", "screen"]);
     with(&viewer, &["cancel", "1"]).fails_with(4, &["`screen`", "scope viewer", "submitter or admin"]);
+    let (module, publishes) =
+        (sateen_tests::command::app("fib").display().to_string(), ["`screen`", "scope viewer", "submitter"]);
+    with(&viewer, &["submit", &module, "20"]).fails_with(4, &publishes);
+    with(&viewer, &["publish", &module]).fails_with(4, &publishes);
     with(&viewer, &["token", "ls"]).fails_with(4, &["`screen`", "admin"]);
     assert_eq!(grid.sateen("admin", &["token", "revoke", "screen"]).code, Some(0));
     with(&viewer, &["ps"]).fails_with(4, &["`screen` was revoked at"]);

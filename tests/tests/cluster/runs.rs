@@ -27,6 +27,22 @@ fn several_runs_share_the_grid() {
     cluster.done(first, FIB.2);
 }
 
+/// Each task's last moments were in the answer's work, and in no host's: with many short tasks, the figures were unknown.
+#[test]
+fn all_work_of_an_undisturbed_run_has_led_to_its_answer() {
+    let cluster = Cluster::start(&[("ada", "here"), ("bob", "here")]);
+    let module = probe::module_path().display().to_string();
+    let words = ["submit", "--function", "coarse_of", &module, "50000"].map(str::to_owned);
+    let numbers = (0..2000).map(|number| number.to_string());
+    let submitted = cluster.sateen(words.into_iter().chain(numbers).collect::<Vec<_>>());
+    let run = submitted.result().trim().parse().expect("a run's number");
+    let about = cluster.api().run_over(run, PATIENCE);
+    let figure = |name: &str| about[name].as_f64().unwrap_or_else(|| panic!("no {name}: {about:#}"));
+    let (work_s, answer_s) = (figure("work_s"), figure("answer_work_s"));
+    assert!(answer_s > 0.99 * work_s && figure("span_s") <= answer_s, "{about:#}");
+    assert!(figure("lost_work_s") <= 0.01 * work_s, "{about:#}");
+}
+
 /// A host with many runs still computes with only the threads that its owner configured.
 #[test]
 fn five_runs_share_the_one_worker_of_a_host() {

@@ -1,6 +1,7 @@
 /** What the pages say of a run. */
 
 import type { Caught, Checked, EarlierResults } from './api/index.ts';
+import { sentence } from './api.ts';
 import { count, moment, percent, plural, seconds } from './format.ts';
 import type { Run } from './types.ts';
 
@@ -66,6 +67,12 @@ export function earlierResults({ jobs, work_s }: EarlierResults, isOver: boolean
 export function since(run: Pick<Run, 'started_at' | 'state' | 'earlier'>): string {
   if (run.started_at) return `since ${moment(run.started_at)}`;
   return run.state === 'done' && run.earlier ? 'an earlier run had its result' : 'not begun';
+}
+
+/** Of a run on which no host works or has worked. */
+export function withoutHosts(run: Pick<Run, 'state' | 'earlier' | 'waiting_for'>): string {
+  if (run.waiting_for) return sentence(run.waiting_for);
+  return run.state === 'done' && run.earlier ? 'No host had to work on it: an earlier run had its result.' : 'No host has begun it.';
 }
 
 /** Of a run that reports no progress. */

@@ -250,8 +250,9 @@ impl Status {
         let store = match &self.store.off {
             Some(why) => format!("nothing is saved: {why}"),
             None => format!(
-                "{} entries saved, {} restored, {} broken, {}",
+                "{} {} saved, {} restored, {} broken, {}",
                 self.store.saved,
+                if self.store.saved == 1 { "entry" } else { "entries" },
                 self.store.restored,
                 self.store.broken,
                 crate::size(self.store.bytes)
