@@ -16,7 +16,7 @@ from unittest import mock
 
 import sateen
 from grid import DIST, REPOSITORY, app
-from sateen import _local
+from sateen import _local, _samples
 from test_client import LONG, WithReasons
 
 
@@ -117,13 +117,17 @@ class Wheel(unittest.TestCase):
     def test_samples_are_found_by_name(self) -> None:
         with self.assertRaisesRegex(FileNotFoundError, "checkout"):
             sateen.sample("fib")
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_local, "__file__", f"{folder}/_local.py"):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_samples, "__file__", f"{folder}/_samples.py"):
             apps = Path(folder) / "apps"
             apps.mkdir()
             (apps / "fib.wasm").touch()
             self.assertEqual(sateen.sample("fib"), apps / "fib.wasm")
             with self.assertRaisesRegex(FileNotFoundError, "no sample app fob; these are: fib"):
                 sateen.sample("fob")
+            with self.assertRaisesRegex(FileNotFoundError, r'no file fib.wasm; `sateen.sample\("fib"\)` is'):
+                sateen.run("fib.wasm", 30)
+            with self.assertRaisesRegex(FileNotFoundError, "no file fob.wasm; `sateen build` makes"):
+                sateen.run("fob.wasm", 30)
 
     def test_the_wheels_program_comes_before_others(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

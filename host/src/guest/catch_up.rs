@@ -17,7 +17,7 @@ use std::time::Duration;
 use sateen_protocol::message::NoteKind;
 
 use super::Guest;
-use crate::scheduler::{Ancestry, Doing, Job, LazyKey, own_index};
+use crate::scheduler::{Ancestry, Doing, Grid, GuestGrid, Job, LazyKey, own_index};
 
 /// Whether an instance repeats what was lost, and until when. All times are processor time of the instance.
 #[derive(Debug)]
@@ -147,25 +147,25 @@ impl Guest {
 
     fn show_doing(&self, was_on: bool) {
         let is_on = self.catch_up.is_on();
-        if let Some(remote) = self.registry.grid.as_ref().filter(|_| is_on != was_on) {
+        if is_on != was_on {
             let doing = if is_on { Doing::Recover } else { Doing::Work };
-            remote.begin_doing(doing);
+            self.registry.grid.begin_doing(doing);
         }
     }
 
     /// A redone job is called in place. If it was begun before, it repeats that work. The run's tree is notified if
     /// the job was lost itself, because it has no instance of its own this time.
     pub fn begin_repeating(&mut self, job: &Job, key: &LazyKey) -> Option<Before> {
-        let (remote, place) = (self.registry.grid.as_ref()?, job.place.as_ref()?);
+        let (grid, place) = (&self.registry.grid, job.place.as_ref()?);
         let is_lost = place.is_lost.load(SeqCst);
-        if !remote.was_begun(is_lost, || key.get().tag()) {
+        if !grid.was_begun(is_lost, || key.get().tag()) {
             return None;
         }
         let noted = is_lost.then(|| place.ancestry(|| key.get()));
         if let Some(ancestry) = &noted {
             let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
             let begun = NoteKind::Begun { victim: None, redone: !ancestry.given_back, worker };
-            remote.note(job, ancestry, begun, Some(key.parameters()));
+            grid.note(job, ancestry, begun, Some(key.parameters()));
         }
         self.report_work();
         let before = Before { mode: self.catch_up.mode, noted };
@@ -189,11 +189,11 @@ impl Guest {
         let work = self.clock.own_work();
         self.catch_up.end(before.mode, work);
         self.show_doing(was_on);
-        if let (Some(remote), Some(ancestry)) = (&self.registry.grid, &before.noted) {
+        if let Some(ancestry) = &before.noted {
             let (work, _) = self.clock.total_work_and_span();
             let work = work.saturating_sub(since);
             let work_ns = u64::try_from(work.as_nanos()).unwrap_or(u64::MAX);
-            remote.note(job, ancestry, what(work_ns), None);
+            self.registry.grid.note(job, ancestry, what(work_ns), None);
         }
     }
 }

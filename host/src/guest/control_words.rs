@@ -6,7 +6,7 @@ use sateen_abi::word::{
 use wasmtime::{AsContext, AsContextMut, StoreContextMut};
 
 use super::Guest;
-use crate::scheduler::Alarm;
+use crate::scheduler::{Alarm, GuestGrid};
 
 /// The two words of an alarm, or of closed paths: `limit`, and the `floor` that goes with it.
 const fn limit_and_floor(limit: u32, floor: u32) -> [u8; 8] {
@@ -49,7 +49,7 @@ pub fn sound_alarm(store: StoreContextMut<'_, Guest>, alarm: Alarm) {
 /// has.
 pub fn update_lookup_below(mut store: StoreContextMut<'_, Guest>) -> bool {
     let guest = store.data_mut();
-    let looks_up = guest.registry.grid.as_ref().is_some_and(|remote| remote.lookups.are_on());
+    let looks_up = guest.registry.grid.looks_up();
     let below = if looks_up { guest.recordings.lookup_bound() } else { 0 };
     if below == guest.control.lookup_below {
         return false;

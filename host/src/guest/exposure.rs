@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Guest;
 use super::grain::exposure_cost;
 use super::pace::Pace;
-use crate::scheduler::{Alarm, CALM};
+use crate::scheduler::{Alarm, CALM, GuestGrid};
 
 /// If a guest has offered a job that is too short for others, it is not asked again for this number of beats.
 const QUIET_BEATS: u32 = 8;
@@ -50,7 +50,7 @@ impl Guest {
     /// results.
     pub fn is_time_to_record(&mut self) -> bool {
         let Some(every) = self.record_every() else { return false };
-        let keeps_results = self.registry.grid.as_ref().is_some_and(|remote| remote.recording.keeps_all);
+        let keeps_results = self.registry.grid.keeps_results();
         let work = self.clock.own_work();
         self.exposure.pace.is_time(every, work, keeps_results)
     }

@@ -10,6 +10,7 @@ use super::news::tell_news;
 use super::waiting::{in_ms, wait_for_objects};
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
+use crate::scheduler::{Grid, GuestGrid};
 
 /// How long a guard waits for late updates before other hosts' replicas are fetched.
 const PATIENCE_MIN: Duration = Duration::from_millis(20);
@@ -67,8 +68,8 @@ pub async fn hold(mut caller: Caller<'_, Guest>, name: u32, length: u32) -> wasm
     guest.clock.stop();
     let waited = wait_for_objects(guest, || {
         let waited = since.elapsed();
-        if let (Some(held), Some(remote)) = (held.filter(|_| refetch.is_time(waited)), &registry.grid) {
-            remote.refetch_objects(held, &open);
+        if let Some(held) = held.filter(|_| registry.grid.has_hosts() && refetch.is_time(waited)) {
+            registry.grid.refetch_objects(held, &open);
         }
         if registry.objects.changes() != seen {
             return Some(Ok(()));

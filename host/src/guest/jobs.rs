@@ -21,7 +21,7 @@ use super::offered::Offered;
 use super::profile::Profile;
 use super::recordings::{Ended, Recording};
 use super::waiting::{Waited, wait_for};
-use crate::scheduler::{Alarm, Job, LazyKey, Outcome, Place};
+use crate::scheduler::{Alarm, Grid, GuestGrid, Job, LazyKey, Outcome, Place};
 
 /// Makes the guest take the slow path soon if its jobs are wanted.
 pub fn sound_alarm_if_wanted(caller: &mut Caller<'_, Guest>) {
@@ -46,19 +46,19 @@ pub fn expose(
     if registry.app.0.jobs.len() <= kind as usize {
         return Err(broken(guest, format!("it exposes a job of the kind {kind}, which it does not have")));
     }
-    let lookup = registry.grid.as_ref().filter(|_| depth < guest.looks_up_below());
-    let is_welcome = match lookup {
-        Some(remote) => {
-            guest.children.outstanding() < registry.limits().exposed_jobs_max && remote.is_lookup_possible()
-        }
-        None => caller.data_mut().exposes_more(),
+    let is_sought = registry.grid.has_hosts() && depth < guest.looks_up_below();
+    let is_welcome = if is_sought {
+        let has_room = guest.children.outstanding() < registry.limits().exposed_jobs_max;
+        has_room && registry.grid.is_lookup_possible()
+    } else {
+        caller.data_mut().exposes_more()
     };
     // An exposed job may be stolen, and must then fit into messages.
-    let is_too_much = registry.grid.is_some() && mentioned.len() > OBJECTS_PER_JOB_MAX;
+    let is_too_much = registry.grid.has_hosts() && mentioned.len() > OBJECTS_PER_JOB_MAX;
     if !is_welcome || is_too_much {
         return Ok(0);
     }
-    if lookup.is_none() && caller.data_mut().turns_down(kind as usize, depth, length as usize) {
+    if !is_sought && caller.data_mut().turns_down(kind as usize, depth, length as usize) {
         return Ok(0);
     }
     let limit = registry.limits().output_bytes_max;
@@ -67,7 +67,7 @@ pub fn expose(
     guest.exposure.count_exposed(parameters.len());
     guest.kinds.count_exposed(kind as usize, parameters.len());
     // Its result may be known elsewhere: the job is not open before the lookup is answered.
-    let lookup = lookup.filter(|remote| remote.may_find(kind as usize, &parameters, &mentioned));
+    let is_looked_up = is_sought && registry.grid.may_find(kind as usize, &parameters, &mentioned);
     let spawned_at = guest.profile.as_mut().and_then(Profile::take_exposed);
     let exposed_at = spawned_at.unwrap_or_else(|| guest.clock.span());
     let mut job = Job::new(kind as usize, parameters, guest.job.task(), exposed_at);
@@ -81,9 +81,10 @@ pub fn expose(
     });
     count_before_exposure(&mut caller.as_context_mut());
     let guest = caller.data_mut();
-    let number = match lookup {
-        Some(remote) => guest.children.add(remote.look_up(&registry, job)),
-        None => {
+    let looked_up = if is_looked_up { GuestGrid::look_up(&*registry, job) } else { Err(job) };
+    let number = match looked_up {
+        Ok(job) => guest.children.add(job),
+        Err(job) => {
             let job = Arc::new(job);
             let number = guest.children.add(job.clone());
             registry.expose(job);
@@ -171,12 +172,12 @@ pub fn come_back(caller: &mut Caller<'_, Guest>, number: u32, job: Arc<Job>, par
     }
     let depth = job.spawned_at;
     let is_redone = job.place.as_ref().is_some_and(|place| place.redone.load(SeqCst));
-    let Some(remote) = guest.registry.grid.as_ref().filter(|_| guest.record_every().is_some() || is_redone)
-    else {
+    let is_noted = guest.record_every().is_some() || is_redone;
+    let Some(keys) = guest.registry.grid.keys().filter(|_| is_noted) else {
         guest.children.free(number);
         return answer::with(depth, answer::RECLAIMED);
     };
-    let key = Arc::new(LazyKey::new(remote.keys.clone(), job.kind, job.objects.clone(), parameters));
+    let key = Arc::new(LazyKey::new(keys.clone(), job.kind, job.objects.clone(), parameters));
     let before = if is_redone { guest.begin_repeating(&job, &key) } else { None };
     let (work, span) = guest.clock.total_work_and_span();
     let lookup_bound = guest.job.lookup_bound_of(&job);

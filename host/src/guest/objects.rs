@@ -19,7 +19,7 @@ use super::offered::Offered;
 use super::waiting::{in_ms, wait_for_objects};
 use crate::failure::Stop;
 use crate::limits::LimitExceeded;
-use crate::scheduler::{Behind, Object};
+use crate::scheduler::{Behind, GuestGrid, Object};
 
 /// Maximum references of one instance at once.
 const OPEN_MAX: usize = 64 << 10;
@@ -151,7 +151,7 @@ fn share(mut caller: Caller<'_, Guest>, id: u32, initial: u32, length: u32) -> w
 /// Objects that the root itself creates have the same name in keys when the root is redone after a crash. Other
 /// jobs may run more than once at a time, and each creates its own objects.
 fn name_of(guest: &mut Guest, initial: &[u8]) -> Option<ObjectId> {
-    let run_name = guest.registry.grid.as_ref().filter(|_| guest.job.is_root())?.keys.run_name.clone();
+    let run_name = guest.registry.grid.keys().filter(|_| guest.job.is_root())?.run_name.clone();
     let count = guest.objects.created.entry(blake3::hash(initial)).or_default();
     *count += 1;
     let mut hasher = blake3::Hasher::new();

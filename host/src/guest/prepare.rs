@@ -18,7 +18,7 @@ use super::processor;
 use super::stopped::stop_of;
 use crate::failure::Stop;
 use crate::module::{Blank, Image, Mapped, global_values};
-use crate::scheduler::{Beginning, Doing, end_turn};
+use crate::scheduler::{Beginning, Doing, Grid, end_turn};
 
 /// What a host copies in this time, at the least, and the time that a copy takes besides. An image must save more.
 const COPIED_BYTES_PER_US: usize = 1000;
@@ -115,7 +115,7 @@ impl Guest {
         }
         self.clock.stop();
         processor::forget();
-        let did = registry.grid.as_ref().map(|remote| remote.begin_doing(Doing::Wait));
+        let did = registry.grid.begin_doing(Doing::Wait);
         end_turn();
         let beginning = loop {
             registry.inputs.prepared.wait(LOOK);
@@ -131,8 +131,8 @@ impl Guest {
             }
         };
         registry.begin_turn(|| self.check().is_err());
-        if let (Some(remote), Some(did)) = (&registry.grid, did) {
-            remote.begin_doing(did);
+        if let Some(did) = did {
+            registry.grid.begin_doing(did);
         }
         self.clock.go_on();
         beginning

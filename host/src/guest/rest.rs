@@ -13,7 +13,7 @@ use sateen_protocol::Bytes;
 use sateen_protocol::limits::FINISHING_MAX;
 
 use super::Guest;
-use crate::scheduler::{Job, Remote};
+use crate::scheduler::{GuestGrid, Job};
 
 /// Less work than this need not be saved, nor less than this part of the time that was spent on saving.
 const UNSAVED_MIN: Duration = Duration::from_millis(1);
@@ -31,7 +31,7 @@ impl Guest {
     }
 
     fn drains_for(&self) -> Option<Duration> {
-        self.registry.grid.as_ref().and_then(Remote::drains_for)
+        self.registry.grid.drains_for()
     }
 
     fn rests(&self) -> bool {

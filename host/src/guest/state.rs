@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sateen_protocol::JobTag;
-use sateen_protocol::host::Notice;
 
 use super::catch_up::CatchUp;
 use super::children::Children;
@@ -24,7 +23,7 @@ use super::stopped::Failures;
 use crate::failure::Stop;
 use crate::memory::Claim;
 use crate::module::Words;
-use crate::scheduler::{Doing, Registry, Signal, Task, end_turn, own_index};
+use crate::scheduler::{Doing, Grid, GuestGrid, Registry, Signal, Task, end_turn};
 
 /// A job that took less shares its instance with the next: an instance of its own costs up to 100 µs.
 const REUSED_WORK_MAX: Duration = Duration::from_millis(10);
@@ -70,9 +69,9 @@ impl Guest {
         if profile.is_some() {
             clock.be_exact();
         }
-        let known = task.ancestry.as_ref().zip(registry.grid.as_ref());
-        let is_given_back = known.is_some_and(|(ancestry, remote)| remote.was_given_back(ancestry));
-        let every = registry.grid.as_ref().and_then(|remote| remote.recording.every);
+        let ancestry = task.ancestry.as_ref();
+        let is_given_back = ancestry.is_some_and(|ancestry| registry.grid.was_given_back(ancestry));
+        let every = registry.grid.record_every();
         let claim = registry.room.memory().map(|memory| memory.claim(&registry, task.id));
         let limiter = Limiter::new(registry.limits(), claim);
         let rings = registry.tempo.signals.rings();
@@ -133,31 +132,29 @@ impl Guest {
 
     /// Notifies the driver that its job has begun, if the job belongs to another host.
     pub fn announce_begun(&self) {
-        if let (Some(held), Some(remote)) = (self.job.held(), &self.registry.grid) {
-            let worker = own_index().and_then(|worker| u32::try_from(worker).ok()).unwrap_or(0);
-            remote.notices.notify_begun(Notice::Begun { held, worker, late_ns: 0 });
+        if let Some(held) = self.job.held() {
+            self.registry.grid.announce_begun(held);
         }
     }
 
     /// Sleeps, with its worker, while the portion is paused or others have their turn.
     pub fn stand_still(&self) {
         processor::forget();
-        let Some(remote) = &self.registry.grid else {
-            end_turn();
-            return self.registry.begin_turn(|| self.check().is_err());
-        };
+        let grid = &self.registry.grid;
         // Noted before the turn ends: the next worker may take this core.
         let stands = if self.registry.is_paused() { Doing::Nothing } else { Doing::Others };
-        let did = remote.begin_doing(stands);
+        let did = grid.begin_doing(stands);
         end_turn();
-        remote.pause.wait(|| self.check().is_err());
+        grid.wait_for_pause(|| self.check().is_err());
         self.registry.begin_turn(|| self.check().is_err());
-        remote.begin_doing(did);
+        if let Some(did) = did {
+            grid.begin_doing(did);
+        }
     }
 
     /// How often finished work is recorded.
     pub fn record_every(&self) -> Option<Duration> {
-        self.registry.grid.as_ref()?.recording.every
+        self.registry.grid.record_every()
     }
 
     /// Spawns from less than this depth are looked up now, as far as the guest knows.

@@ -34,6 +34,7 @@ mod beat;
 mod computing;
 mod crowding;
 mod exchange;
+mod guest_hook;
 mod hook;
 mod lending;
 mod lookups;

@@ -22,8 +22,9 @@ from ._errors import (
 )
 from ._executor import Executor, RunFuture
 from ._http import VERSION as __version__
-from ._local import ProgramMissing, run, sample
+from ._local import ProgramMissing, run
 from ._run import Run
+from ._samples import sample
 from ._status import EarlierResults, Jobs, Progress, RunStatus
 
 __all__ = [

@@ -19,6 +19,7 @@ from ._credentials import DEFAULT, Address, credentials_for
 from ._errors import NotUnderstood, SateenError
 from ._http import BULK_S, Transport, segment
 from ._run import WAIT_S, Run, cancel_all, cancelled_if_interrupted, read
+from ._samples import no_file
 from ._status import RunStatus
 
 #: The bytes of an input, its text, or its file.
@@ -312,7 +313,7 @@ class Client:
         if path.is_file():
             return self.publish(path)
         if isinstance(app, os.PathLike) or path.suffix == ".wasm":
-            raise FileNotFoundError(f"there is no file {path}; `sateen build` makes the module of an app")
+            raise no_file(path)
         return str(app)
 
     def _text_of(self, answer: object, name: str) -> str:

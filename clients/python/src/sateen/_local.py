@@ -17,6 +17,7 @@ from typing import Any
 
 from ._client import Input, Limits, _bytes_of, _word
 from ._errors import NotUnderstood, SateenError, Unable, failure_here
+from ._samples import no_file
 
 #: The environment variable that names the program.
 PROGRAM = "SATEEN_PROGRAM"
@@ -56,7 +57,7 @@ def run(
     Raises the kind of RunFailed that says why there is no result.
     """
     if not Path(app).is_file():
-        raise FileNotFoundError(f"there is no file {os.fspath(app)}; `sateen build` makes the module of an app")
+        raise no_file(app)
     with tempfile.TemporaryDirectory(prefix="sateen-") as folder:
         command = [program(), "run", os.fspath(app), "--json", "--function", function]
         command += [f"--threads={threads}"] if threads is not None else []
@@ -67,18 +68,6 @@ def run(
             command += ["--input", f"{name}={path}"]
         command += ["--", *(_word(argument) for argument in arguments)]
         return _result(*_run(command))
-
-
-def sample(name: str) -> Path:
-    """The module of a sample app, which wheels have. Raises FileNotFoundError if there is none of this name."""
-    folder = Path(__file__).with_name("apps")
-    path = folder / f"{name}.wasm"
-    if path.is_file():
-        return path
-    names = sorted(found.stem for found in folder.glob("*.wasm"))
-    if not names:
-        raise FileNotFoundError("the sample apps are part of Sateen's wheel, and this package was installed from a checkout")
-    raise FileNotFoundError(f"there is no sample app {name}; these are: {', '.join(names)}")
 
 
 def program() -> str:
