@@ -151,8 +151,11 @@ impl Client {
         match self.patiently(ask) {
             Ok(_) => Ok(true),
             Err(Refusal::Answered(StatusCode::NOT_FOUND, _)) => Ok(false),
-            // The answer to HEAD has no body, and so no reason.
-            Err(Refusal::Answered(..)) => self.get_bulk(path).map(|_| true),
+            // The answer to HEAD has no body, and so no reason. What would follow is refused with one: an upload, here of
+            // bytes that do not have the hash.
+            Err(Refusal::Answered(StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED, _)) => {
+                self.put_bytes(path, &[]).map(|_| false)
+            }
             Err(refusal) => Err(refusal),
         }
     }
