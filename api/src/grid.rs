@@ -158,9 +158,4 @@ pub struct Status {
     pub jobs_per_s: Option<f64>,
     /// Open websockets of pages.
     pub watchers: usize,
-    /// Maximum finished runs that are kept: the newest.
-    #[serde(default)]
-    pub runs_kept: u64,
-    /// Time for which finished runs are kept; null for ever.
-    pub runs_kept_s: Option<u64>,
 }

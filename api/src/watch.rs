@@ -26,6 +26,11 @@ pub struct Grid {
     pub runs_gone: Option<Vec<u64>>,
     /// Problems that need attention. Always all of them.
     pub alerts: Vec<Alert>,
+    /// Maximum finished runs that are kept: the newest.
+    #[serde(default)]
+    pub runs_kept: u64,
+    /// Time for which finished runs are kept; null for ever.
+    pub runs_kept_s: Option<u64>,
 }
 
 /// A problem that needs attention.

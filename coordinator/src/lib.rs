@@ -66,9 +66,9 @@ pub use first_token::make_token;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, RUNS_KEPT_MAX, TREES_KEPT};
 pub use protection::Protection;
 pub use release::MinimumVersion;
-pub use retention::Retention;
+
 pub use server::{TrustedProxy, listen};
-pub use store::StoreError;
+pub use store::{Retention, StoreError};
 pub use tls::{CertificateError, Tls, TlsSource};
 
 /// The configuration of a coordinator.

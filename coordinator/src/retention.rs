@@ -1,7 +1,6 @@
 //! How long runs are kept after their end, with their results, trees and logs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use sateen_protocol::RunId;
 use tokio::sync::watch;
@@ -9,27 +8,10 @@ use tokio::time::sleep;
 
 use crate::clock::unix_ms;
 use crate::driver::{DriverHandle, Gone, Request};
-use crate::limits::{
-    RETENTION_EVERY, RUNS_AGED_OUT_AT_ONCE_MAX, RUNS_DROPPED_AT_ONCE_MAX, RUNS_KEPT_FOR, RUNS_KEPT_MAX,
-};
+use crate::limits::{RETENTION_EVERY, RUNS_AGED_OUT_AT_ONCE_MAX, RUNS_DROPPED_AT_ONCE_MAX};
 use crate::shutdown::stopped;
 use crate::store::sql::{self, Outdated};
-use crate::store::{Store, StoreError};
-
-/// Which runs that are over are kept. The others are deleted, those that ended first before the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    /// Their maximum number.
-    pub runs_max: u64,
-    /// The maximum time since their end; `None` for any.
-    pub age_max: Option<Duration>,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self { runs_max: RUNS_KEPT_MAX, age_max: Some(RUNS_KEPT_FOR) }
-    }
-}
+use crate::store::{Retention, Store, StoreError};
 
 /// Why a run was not deleted.
 pub enum NotDeleted {

@@ -244,7 +244,7 @@ describe('deltas', () => {
 
   it('of the grid change what they name, and take out what is gone', () => {
     const status = { hosts: 1 } as GridValue['status'];
-    let grid = mergeGrid(null, { status, runs: [run(1), run(3)], hosts: [host('b'), host('a')], alerts: [] }, true);
+    let grid = mergeGrid(null, { status, runs: [run(1), run(3)], hosts: [host('b'), host('a')], alerts: [], runs_kept: 9, runs_kept_s: null }, true);
     expect(grid.runs.map((run) => run.run)).toEqual([3, 1]);
     grid = mergeGrid(grid, { runs: [run(1, 'done'), run(4)], hosts: [host('c')], hosts_gone: ['b'], runs_gone: [3] } as unknown as GridValue, false);
     expect(grid.runs.map((run) => `${run.run} ${run.state}`)).toEqual(['4 running', '1 done']);

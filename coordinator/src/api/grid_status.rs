@@ -16,7 +16,7 @@ use crate::store::sql;
 pub async fn status_of(api: &Api) -> Result<Status, Problem> {
     let totals = api.driver.ask(Request::Totals).await?;
     let runs = api.store.read(|connection| sql::runs_by_state(connection)).await?;
-    let (counters, retention) = (&api.links.counters, api.store.results.retention);
+    let counters = &api.links.counters;
     let runs = runs.into_iter().map(|(state, runs)| (state.word().to_owned(), runs));
     Ok(Status {
         grid: grid(api),
@@ -34,8 +34,6 @@ pub async fn status_of(api: &Api) -> Result<Status, Problem> {
         trouble: api.store.trouble(),
         jobs_per_s: totals.jobs_per_s.map(|per_s| (per_s * 100.0).round() / 100.0),
         watchers: api.watching.count(),
-        runs_kept: retention.runs_max,
-        runs_kept_s: retention.age_max.map(|age| age.as_secs()),
     })
 }
 

@@ -24,5 +24,6 @@ pub async fn overview(
     let (runs, mut hosts) = (super::runs(&api, access.only_runs_of()).await?, super::hosts(&api).await?);
     let alerts = alerts(&status, &runs, &hosts, &Moments::of(&api));
     hosts.truncate(HOSTS_LISTED_MAX);
-    Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts }))
+    let (runs_kept, runs_kept_s) = api.store.results.retention.shown();
+    Ok(Json(Grid { status, runs, hosts, hosts_gone: None, runs_gone: None, alerts, runs_kept, runs_kept_s }))
 }

@@ -49,7 +49,7 @@ use sql::{Keeper, Kept};
 
 pub use blobs::{Blobs, Incoming};
 pub use error::StoreError;
-pub use results::{Results, encoded_bytes};
+pub use results::{Results, Retention, encoded_bytes};
 
 const DATABASE: &str = "state.sqlite";
 const BLOBS: &str = "blobs";

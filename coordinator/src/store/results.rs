@@ -6,14 +6,38 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sateen_module::size;
 use sateen_protocol::RunEnd;
 use serde::Serialize;
 
-use crate::limits::{RESULT_ALWAYS_KEPT_BYTES, RESULTS_PER_PEER_SHARE, RUN_KEPT_BYTES};
+use crate::limits::{
+    RESULT_ALWAYS_KEPT_BYTES, RESULTS_PER_PEER_SHARE, RUN_KEPT_BYTES, RUNS_KEPT_FOR, RUNS_KEPT_MAX,
+};
 use crate::peer::Peer;
-use crate::retention::Retention;
+
+/// Which runs that are over are kept. The others are deleted, those that ended first before the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Their maximum number.
+    pub runs_max: u64,
+    /// The maximum time since their end; `None` for any.
+    pub age_max: Option<Duration>,
+}
+
+impl Retention {
+    /// Their number and the seconds since their end, as the API has them.
+    pub fn shown(&self) -> (u64, Option<u64>) {
+        (self.runs_max, self.age_max.map(|age| age.as_secs()))
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { runs_max: RUNS_KEPT_MAX, age_max: Some(RUNS_KEPT_FOR) }
+    }
+}
 
 /// The disk space of finished runs.
 #[derive(Debug)]

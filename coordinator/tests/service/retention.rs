@@ -36,13 +36,13 @@ fn runs_are_deleted_a_year_after_their_end_or_never() {
     let server = start(folder, &["--runs-kept-for", "forever"]);
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(are_kept(&server, runs), [true; 4]);
-    assert!(server.json("/api/v1/status")["runs_kept_s"].is_null());
+    assert!(server.json("/api/v1/overview")["runs_kept_s"].is_null());
     let server = start(server.kill(), &[]);
     eventually("the oldest is deleted", || {
         (are_kept(&server, runs) == [false, true, true, true]).then_some(())
     });
-    let status = server.json("/api/v1/status");
-    assert_eq!((&status["runs_kept_s"], &status["runs_kept"]), (&31_536_000.into(), &100_000.into()));
+    let overview = server.json("/api/v1/overview");
+    assert_eq!((&overview["runs_kept_s"], &overview["runs_kept"]), (&31_536_000.into(), &100_000.into()));
 }
 
 #[test]
@@ -50,5 +50,5 @@ fn the_newest_finished_runs_are_kept_and_all_that_are_not_over() {
     let (folder, runs) = four_runs();
     let server = start(folder, &["--runs-kept", "1", "--runs-kept-for", "forever"]);
     eventually("two are deleted", || (are_kept(&server, runs) == [false, false, true, true]).then_some(()));
-    assert_eq!(server.json("/api/v1/status")["runs_kept"], 1);
+    assert_eq!(server.json("/api/v1/overview")["runs_kept"], 1);
 }

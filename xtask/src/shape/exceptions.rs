@@ -94,6 +94,7 @@ pub const CYCLES: [Cycle; 1] = [
             "host/src/guest/waiting.rs",
             "host/src/module/app.rs",
             "host/src/module/pages.rs",
+            "host/src/scheduler/guest_grid.rs",
             "host/src/scheduler/registry.rs",
             "host/src/scheduler/remote.rs",
             "host/src/scheduler/worker.rs",

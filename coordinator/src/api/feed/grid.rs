@@ -51,6 +51,9 @@ impl GridFeed {
             self.value.set_list("hosts", hosts.iter().map(|host| (json(&host.id), json(host))));
             let alerts = alerts(&status, &runs, &hosts, &Moments::of(api));
             self.value.set("alerts", json(&alerts));
+            let (runs_kept, runs_kept_s) = api.store.results.retention.shown();
+            self.value.set("runs_kept", json(&runs_kept));
+            self.value.set("runs_kept_s", json(&runs_kept_s));
         }
         self.value.set("status", json(&status));
         Ok(self.value.is_new().then(|| Arc::new(self.value.clone())))

@@ -242,17 +242,16 @@ impl Status {
                 short_time(p99)
             );
             if let (Some(median), Some(p99)) = (self.steals.begun_median_s, self.steals.begun_p99_s) {
-                let begun = (short_time(median), short_time(p99));
-                line.push_str(&format!("; half had begun within {} and 99 % within {}", begun.0, begun.1));
+                let (half, most) = (short_time(median), short_time(p99));
+                line.push_str(&format!("; half had begun within {half} and 99 % within {most}"));
             }
             lines.push(line);
         }
         let store = match &self.store.off {
             Some(why) => format!("nothing is saved: {why}"),
             None => format!(
-                "{} {} saved, {} restored, {} broken, {}",
-                self.store.saved,
-                if self.store.saved == 1 { "entry" } else { "entries" },
+                "{} saved, {} restored, {} broken, {}",
+                counted(self.store.saved, "result"),
                 self.store.restored,
                 self.store.broken,
                 crate::size(self.store.bytes)

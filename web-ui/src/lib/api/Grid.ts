@@ -32,4 +32,12 @@ runs_gone?: Array<number>,
 /**
  * Problems that need attention. Always all of them.
  */
-alerts: Array<Alert>, };
+alerts: Array<Alert>, 
+/**
+ * Maximum finished runs that are kept: the newest.
+ */
+runs_kept: number, 
+/**
+ * Time for which finished runs are kept; null for ever.
+ */
+runs_kept_s: number | null, };

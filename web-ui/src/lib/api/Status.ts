@@ -63,12 +63,4 @@ jobs_per_s: number | null,
 /**
  * Open websockets of pages.
  */
-watchers: number, 
-/**
- * Maximum finished runs that are kept: the newest.
- */
-runs_kept: number, 
-/**
- * Time for which finished runs are kept; null for ever.
- */
-runs_kept_s: number | null, };
+watchers: number, };

@@ -10,6 +10,9 @@ export function mergeGrid(old: GridValue | null, value: GridValue, whole: boolea
   return {
     status: value.status ?? old.status,
     alerts: value.alerts ?? old.alerts,
+    runs_kept: value.runs_kept ?? old.runs_kept,
+    // Null for ever.
+    runs_kept_s: value.runs_kept_s === undefined ? old.runs_kept_s : value.runs_kept_s,
     runs: sortRuns(merged(old.runs, value.runs ?? [], (run) => run.run, runsGone)),
     hosts: sortHosts(merged(old.hosts, value.hosts ?? [], (host) => host.id, hostsGone)),
   };
