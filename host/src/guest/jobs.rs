@@ -81,15 +81,13 @@ pub fn expose(
     });
     count_before_exposure(&mut caller.as_context_mut());
     let guest = caller.data_mut();
-    let looked_up = if is_looked_up { GuestGrid::look_up(&*registry, job) } else { Err(job) };
-    let number = match looked_up {
-        Ok(job) => guest.children.add(job),
-        Err(job) => {
-            let job = Arc::new(job);
-            let number = guest.children.add(job.clone());
-            registry.expose(job);
-            number
-        }
+    let number = if is_looked_up {
+        guest.children.add(GuestGrid::look_up(&*registry, job))
+    } else {
+        let job = Arc::new(job);
+        let number = guest.children.add(job.clone());
+        registry.expose(job);
+        number
     };
     guest.count_exposure();
     sound_alarm_if_wanted(caller);

@@ -33,9 +33,8 @@ pub trait GuestGrid: Grid {
     fn is_lookup_possible(&self) -> bool;
     /// Whether the result of a redone job may be known.
     fn may_find(&self, kind: usize, parameters: &[u8], objects: &[Arc<Object>]) -> bool;
-    /// Exposes a job that is open when its lookup was answered. Only for a job that [`may be found`](Self::may_find); returns the
-    /// job unchanged where there are no other hosts.
-    fn look_up(registry: &Registry<Self>, job: Job) -> Result<Arc<Job>, Job>;
+    /// Exposes a job that is open once its lookup is answered; at once where there are no other hosts.
+    fn look_up(registry: &Registry<Self>, job: Job) -> Arc<Job>;
     /// Whether a redone job was begun before.
     fn was_begun(&self, is_lost: bool, tag: impl FnOnce() -> JobTag) -> bool;
     /// Whether a job was begun and given back. New jobs below such a job repeat nothing.

@@ -41,11 +41,13 @@ impl GuestGrid for Option<Remote> {
         self.as_ref().is_some_and(|remote| remote.may_find(kind, parameters, objects))
     }
 
-    fn look_up(registry: &Registry, job: Job) -> Result<Arc<Job>, Job> {
-        match &registry.grid {
-            Some(remote) => Ok(remote.look_up(registry, job)),
-            None => Err(job),
+    fn look_up(registry: &Registry, job: Job) -> Arc<Job> {
+        if let Some(remote) = &registry.grid {
+            return remote.look_up(registry, job);
         }
+        let job = Arc::new(job);
+        registry.expose(job.clone());
+        job
     }
 
     fn was_begun(&self, is_lost: bool, tag: impl FnOnce() -> JobTag) -> bool {
