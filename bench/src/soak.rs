@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use sateen_tests::cluster::{Cluster, until};
+use sateen_tests::memory::resident_kib;
 use serde_json::json;
 
 use crate::figure::{Figure, shown};
@@ -16,7 +17,7 @@ const BENCH: &str = "soak";
 const RUNS: usize = 5000;
 /// Runs that are not over at a time.
 const AT_ONCE: usize = 16;
-/// Finished runs that the coordinator keeps: a grid that has been in use for long has as many as it may have.
+/// Finished runs that the coordinator keeps. Each half has more runs, so both end with as many.
 const KEPT: u64 = 1000;
 /// A problem of some milliseconds. OEIS A000045.
 const ARGUMENT: &str = "20";
@@ -53,7 +54,10 @@ pub fn bench() -> Result<Vec<Figure>> {
         });
         std::thread::sleep(REST);
         let sizes = |process, name| -> Result<Sizes> {
-            Ok(Sizes { memory: memory(process)?, folder: bytes_of(&grid.data_folder(name))? })
+            Ok(Sizes {
+                memory: resident_kib(process) as f64 * 1024.0,
+                folder: bytes_of(&grid.data_folder(name))?,
+            })
         };
         let both = [sizes(coordinator, "coordinator")?, sizes(grid.host_process("a"), "a")?];
         let shown = both.each_ref().map(|sizes| [sizes.memory, sizes.folder].map(|bytes| shown(bytes / 1e6)));
@@ -96,13 +100,6 @@ fn run_all(grid: &Cluster) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What a process has in memory now; proc(5) has it in KiB.
-fn memory(process: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the system reports it")?;
-    Ok(line.trim().trim_end_matches("kB").trim().parse::<f64>()? * 1024.0)
 }
 
 /// The files of a folder, and of those in it.

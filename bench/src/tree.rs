@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use sateen_protocol::message::{JobNote, NoteKind};
 use sateen_protocol::{JobTag, ROOT_KIND, RunId};
 use sateen_tests::cluster::Cluster;
 use sateen_tests::forged_host::ForgedHost;
+use sateen_tests::memory::resident_kib;
 use sateen_tests::watcher::RECORD_BYTES;
 
 use crate::crowd::{Crowd, WATCHERS};
@@ -45,7 +46,7 @@ pub fn bench() -> Result<Vec<Figure>> {
     let (mut host, _) = ForgedHost::join(&grid.address().to_string(), "forged");
     let (run, _) = host.take_root();
     ensure!(run == RunId(submitted), "another run than the one submitted");
-    let (memory_mib, processor) = (resident_mib(process)?, grid::process_s(process)?);
+    let (memory_mib, processor) = (resident_mib(process), grid::process_s(process)?);
     let mut jobs = Jobs { begun: 0 };
     while jobs.begun < JOBS {
         let notes = jobs.next(TOLD_AT_ONCE);
@@ -76,7 +77,7 @@ pub fn bench() -> Result<Vec<Figure>> {
         })
     };
     await_rest(process)?;
-    let memory_mib = resident_mib(process)? - memory_mib;
+    let memory_mib = resident_mib(process) - memory_mib;
     at_once.store(CHANGES_AT_ONCE, Relaxed);
     let (mut costs, mut opened) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
@@ -172,10 +173,6 @@ fn await_rest(process: u32) -> Result<()> {
     }
 }
 
-/// proc(5): the resident set, in MiB.
-fn resident_mib(process: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("a resident set")?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kib / 1024.0)
+fn resident_mib(process: u32) -> f64 {
+    resident_kib(process) as f64 / 1024.0
 }

@@ -224,6 +224,7 @@ mod tests {
 
     #[test]
     fn runs_are_kept_for_a_time_or_forever() {
+        assert_eq!(kept_for("365d"), Ok(KeptFor(Retention::default().age_max)), "the default");
         assert_eq!(kept_for("forever"), Ok(KeptFor(None)));
         assert_eq!(kept_for("2h"), Ok(KeptFor(Some(Duration::from_secs(7200)))));
         for wrong in ["", "0", "59s", "never", "36501d"] {

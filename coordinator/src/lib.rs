@@ -66,7 +66,6 @@ pub use first_token::make_token;
 pub use limits::{BLOBS_BYTES_MAX, RESULTS_BYTES_MAX, RUNS_KEPT_MAX, TREES_KEPT};
 pub use protection::Protection;
 pub use release::MinimumVersion;
-
 pub use server::{TrustedProxy, listen};
 pub use store::{Retention, StoreError};
 pub use tls::{CertificateError, Tls, TlsSource};

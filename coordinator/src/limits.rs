@@ -45,7 +45,7 @@ pub const KEPT_RESULT_BYTES_MAX: usize = 8 << 20;
 pub const EARLIER_BYTES_MAX: usize = 16 << 20;
 /// Disk space counted for a run that is over in addition to its arguments and its result: for its figures.
 pub const RUN_KEPT_BYTES: u64 = 4 << 10;
-/// Maximum cancelled runs that are deleted at once to make room for another.
+/// Maximum runs that are looked up and deleted at once because there is no room for them.
 pub const RUNS_DROPPED_AT_ONCE_MAX: usize = 64;
 /// A result up to this size is kept even without room: the run was accepted.
 pub const RESULT_ALWAYS_KEPT_BYTES: u64 = 4 << 10;

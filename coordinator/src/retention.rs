@@ -57,18 +57,14 @@ pub async fn keep(
 }
 
 async fn sweep(retention: Retention, driver: &DriverHandle, store: &Store) -> Result<(), NotDeleted> {
-    // By age, only some at a time: so a clock that is wrong for an hour does not delete everything.
+    // By age, only a few at a time: a clock that is wrong for an hour must not delete everything.
     if let Some(age_max) = retention.age_max {
         let age_ms = u64::try_from(age_max.as_millis()).unwrap_or(u64::MAX);
         let before_ms = unix_ms().saturating_sub(age_ms);
         let outdated = Outdated::EndedBefore { before_ms, most: RUNS_AGED_OUT_AT_ONCE_MAX };
         let count = delete_all(driver, store, outdated).await?;
         if count > 0 {
-            tracing::info!(
-                runs = count,
-                days = age_max.as_secs() / 86_400,
-                "runs that ended long ago were deleted"
-            );
+            tracing::info!(runs = count, kept_s = age_max.as_secs(), "runs that ended long ago were deleted");
         }
     }
     let mut count = 0;

@@ -6,8 +6,21 @@
 /// When there is no such process, or the system does not report it.
 #[must_use]
 pub fn peak_kib(process: u32) -> u64 {
+    kib(process, "VmHWM:")
+}
+
+/// The present memory of a running process, in KiB (proc(5), `VmRSS`).
+///
+/// # Panics
+/// When there is no such process, or the system does not report it.
+#[must_use]
+pub fn resident_kib(process: u32) -> u64 {
+    kib(process, "VmRSS:")
+}
+
+fn kib(process: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it lives");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says so");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux says so");
     line.trim().trim_end_matches("kB").trim().parse().expect("a number")
 }
 

@@ -27,7 +27,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Their number and the seconds since their end, as the API has them.
+    /// The maximum number, and the maximum time in seconds, as the API shows them.
     pub fn shown(&self) -> (u64, Option<u64>) {
         (self.runs_max, self.age_max.map(|age| age.as_secs()))
     }
@@ -39,7 +39,7 @@ impl Default for Retention {
     }
 }
 
-/// The disk space of finished runs.
+/// The disk space of finished runs, and which of them are kept.
 #[derive(Debug)]
 pub struct Results {
     max_bytes: u64,

@@ -8,7 +8,7 @@ use super::error::StoreError;
 
 /// Each entry migrates the tables to the next version. Entries that were released are never changed here, only
 /// followed by more.
-const MIGRATIONS: [&str; 18] = [
+const MIGRATIONS: [&str; 19] = [
     "
     CREATE TABLE grid (
         one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -217,6 +217,11 @@ const MIGRATIONS: [&str; 18] = [
     "
     -- Runs are deleted some time after their end.
     CREATE INDEX runs_by_end ON runs (ended_at_ms, run);
+",
+    "
+    -- The index answers which runs to delete without reading any: runs whose figures are not known yet have no end in it.
+    DROP INDEX runs_by_end;
+    CREATE INDEX runs_by_end ON runs (iif(figures IS NULL, NULL, ended_at_ms), run);
 ",
 ];
 

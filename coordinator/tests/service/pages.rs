@@ -64,10 +64,7 @@ impl Drop for Crowd {
 }
 
 fn resident_mib(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid().as_raw_nonzero()));
-    let status = status.expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") >> 10
+    sateen_tests::memory::resident_kib(server.pid().as_raw_nonzero().get().unsigned_abs()) >> 10
 }
 
 /// A page from an address of this machine that asks for a topic and reads nothing.

@@ -40,7 +40,7 @@ pub trait GuestGrid: Grid {
     /// Whether a job was begun and given back. New jobs below such a job repeat nothing.
     fn was_given_back(&self, ancestry: &Ancestry) -> bool;
 
-    // ---- what others are told ----
+    // ---- what others learn ----
 
     /// Notes what happened to a job, for the run's tree.
     fn note(&self, job: &Job, ancestry: &Ancestry, what: NoteKind, parameters: Option<&[u8]>);

@@ -11,12 +11,8 @@ use crate::{
 
 use super::answers::Answer;
 use super::root::state_of;
-use super::run::CoordinatorRun;
 use super::slices::Slice;
 use super::{Command, Coordinator};
-
-/// Maximum bytes of results of earlier runs that all hosts of a run together are sent at its start.
-const SENT_BYTES_MAX: usize = 64 << 20;
 
 /// Results of earlier runs, ready to be used by another.
 #[derive(Debug, Default)]
@@ -78,14 +74,6 @@ fn below(root: JobKey, mut entry: Entry) -> Option<Entry> {
     Some(entry)
 }
 
-impl CoordinatorRun {
-    /// Whether each of its hosts is sent all results of earlier runs once it is ready.
-    pub fn sends_earlier_to_all(&self) -> bool {
-        let bytes = self.ledger.earlier_bytes();
-        bytes > 0 && bytes.saturating_mul(self.readiness.ready().len()) <= SENT_BYTES_MAX
-    }
-}
-
 impl Coordinator {
     /// A run may use these results of earlier runs. If its own is among them, it is over.
     pub fn use_earlier(&mut self, now: Time, run: RunId, earlier: Earlier) {
@@ -102,11 +90,12 @@ impl Coordinator {
     }
 
     /// A host is ready: unless there are too many, it is sent all results of earlier runs, so that it finds them below any job that
-    /// it steals. The root waits until its host has them. A victim sends a bounded part of those that do not name the job.
+    /// it steals. A victim sends a bounded part of those that do not name the job. The root waits until its host has them.
     pub(super) fn send_earlier(&mut self, now: Time, host: HostId, run: RunId) {
-        let Some(coordinator_run) = self.runs.get(&run) else { return };
-        if coordinator_run.sends_earlier_to_all() {
-            self.send_once(now, host, Answer::of_earlier(run, coordinator_run.root.spec().key));
+        let Some(coordinator_run) = self.runs.get_mut(&run) else { return };
+        let key = coordinator_run.root.spec().key;
+        if coordinator_run.ledger.sends_earlier(coordinator_run.readiness.ready().len()) {
+            self.send_once(now, host, Answer::of_earlier(run, key));
         }
     }
 

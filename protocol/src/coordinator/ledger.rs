@@ -8,6 +8,9 @@ use crate::{Entry, EntryState, HostId, JobKey, JobTag, Table, Time};
 use super::subscriptions::Subscriptions;
 use super::unsaved::Unsaved;
 
+/// Maximum bytes of results of earlier runs that all hosts of a run together are sent when they are ready.
+const EARLIER_SENT_BYTES_MAX: usize = 64 << 20;
+
 /// The entries of a run.
 pub struct Ledger {
     table: Table,
@@ -18,24 +21,42 @@ pub struct Ledger {
     /// Later runs may use its results, so all are saved.
     keeps_all: bool,
     earlier_bytes: usize,
+    /// Each host was sent the results of earlier runs when it was ready.
+    is_earlier_with_all: bool,
 }
 
 impl Ledger {
     /// Of a new run, with an empty table. If it `keeps_all`, results are also saved that the run no longer needs.
     pub fn new(table: Table, keeps_all: bool) -> Self {
         let (subscriptions, unsaved) = (Subscriptions::default(), Unsaved::default());
-        Self { table, is_swept: false, subscriptions, unsaved, keeps_all, earlier_bytes: 0 }
+        Self {
+            table,
+            is_swept: false,
+            subscriptions,
+            unsaved,
+            keeps_all,
+            earlier_bytes: 0,
+            is_earlier_with_all: false,
+        }
     }
 
     /// Adds results of earlier runs.
     pub fn add_earlier(&mut self, earlier: Table) {
         self.earlier_bytes = earlier.bytes();
+        self.is_earlier_with_all = self.earlier_bytes > 0;
         self.table.add_all(earlier);
     }
 
-    /// About the memory that the results of earlier runs took.
-    pub fn earlier_bytes(&self) -> usize {
-        self.earlier_bytes
+    /// Whether a host that is ready, as one of so many, is sent the results of earlier runs: none is, once all together would be sent
+    /// too much.
+    pub fn sends_earlier(&mut self, ready: usize) -> bool {
+        self.is_earlier_with_all &= self.earlier_bytes.saturating_mul(ready) <= EARLIER_SENT_BYTES_MAX;
+        self.is_earlier_with_all
+    }
+
+    /// Whether all ready hosts were sent the results of earlier runs.
+    pub fn is_earlier_with_all(&self) -> bool {
+        self.is_earlier_with_all
     }
 
     /// Whether the table has results of earlier runs and nothing else.
@@ -281,5 +302,25 @@ mod tests {
         assert!(ledger.unsubscribe(ONE, 3) && !ledger.unsubscribe(ONE, 3));
         assert!(ledger.evict() && !ledger.evict());
         assert_eq!(ledger.len(), 0);
+    }
+
+    /// Otherwise a root's host may be taken for one that was sent them.
+    #[test]
+    fn earlier_results_are_with_all_hosts_as_long_as_each_was_sent_them() {
+        let mut ledger = Ledger::new(Table::new(1 << 20), true);
+        assert!(!ledger.sends_earlier(1), "there are none");
+        let mut earlier = Table::new(1 << 20);
+        earlier.insert(Entry {
+            key: ABOVE,
+            depth: 0,
+            lineage: Lineage::default(),
+            state: done(),
+            is_earlier: true,
+        });
+        ledger.add_earlier(earlier);
+        assert!(ledger.sends_earlier(1) && ledger.is_earlier_with_all());
+        let too_many = EARLIER_SENT_BYTES_MAX / ledger.earlier_bytes + 1;
+        assert!(!ledger.sends_earlier(too_many));
+        assert!(!ledger.sends_earlier(1) && !ledger.is_earlier_with_all(), "others have gone since");
     }
 }

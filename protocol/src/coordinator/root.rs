@@ -212,12 +212,11 @@ impl Coordinator {
         let (number, mut spec) = coordinator_run.root.assign(host, coordinator_run.ledger.table());
         if spec.redone {
             spec.lookup_below = coordinator_run.ledger.table().depth_below(spec.key.tag());
-            let (unasked, of_earlier) = (Answer::unasked(run, spec.key), Answer::of_earlier(run, spec.key));
-            match (coordinator_run.ledger.has_only_earlier(), coordinator_run.sends_earlier_to_all()) {
-                // It was sent them when it was ready.
-                (true, true) => self.subscribe(host, &of_earlier),
-                (true, false) => self.send_ahead(now, host, of_earlier),
-                (false, _) => self.send_ahead(now, host, unasked),
+            let ledger = &coordinator_run.ledger;
+            if ledger.has_only_earlier() && ledger.is_earlier_with_all() {
+                self.subscribe(host, &Answer::unasked(run, spec.key));
+            } else {
+                self.send_ahead(now, host, Answer::unasked(run, spec.key));
             }
         }
         let proof = self.root_proof(run, number);

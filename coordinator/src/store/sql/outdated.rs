@@ -5,6 +5,11 @@ use sateen_protocol::RunId;
 
 use super::Result;
 
+// Both are answered by the index `runs_by_end`, without reading any run.
+const COUNT: &str = "SELECT count(*) FROM runs WHERE iif(figures IS NULL, NULL, ended_at_ms) IS NOT NULL";
+const OLDEST: &str = "SELECT run FROM runs WHERE iif(figures IS NULL, NULL, ended_at_ms) < ?1
+                      ORDER BY iif(figures IS NULL, NULL, ended_at_ms), run LIMIT ?2";
+
 /// Which runs are outdated, of those that are over and whose figures are saved; and the maximum number of an answer.
 #[derive(Debug, Clone, Copy)]
 pub enum Outdated {
@@ -29,17 +34,11 @@ pub fn outdated(connection: &Connection, which: Outdated) -> Result<Vec<RunId>> 
     let (before_ms, most) = match which {
         Outdated::EndedBefore { before_ms, most } => (before_ms, most as u64),
         Outdated::BeyondNewest { kept, most } => {
-            let count: i64 = connection.query_row(
-                "SELECT count(*) FROM runs WHERE ended_at_ms IS NOT NULL AND figures IS NOT NULL",
-                [],
-                |row| row.get(0),
-            )?;
+            let count: i64 = connection.query_row(COUNT, [], |row| row.get(0))?;
             (u64::MAX, (count as u64).saturating_sub(kept).min(most as u64))
         }
     };
-    let mut statement = connection.prepare(
-        "SELECT run FROM runs WHERE ended_at_ms < ?1 AND figures IS NOT NULL ORDER BY ended_at_ms, run LIMIT ?2",
-    )?;
+    let mut statement = connection.prepare(OLDEST)?;
     let before_ms = i64::try_from(before_ms).unwrap_or(i64::MAX);
     let rows = statement
         .query_map(params![before_ms, most as i64], |row| Ok(RunId(row.get::<_, i64>(0)? as u64)))?;
@@ -88,6 +87,18 @@ mod tests {
             (40, 1, &[2]),
         ] {
             assert_eq!(found(Outdated::EndedBefore { before_ms, most }), expected, "{before_ms} {most}");
+        }
+    }
+
+    #[test]
+    fn no_run_is_read_to_find_them() {
+        let connection = database();
+        for sql in [COUNT, OLDEST] {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it parses");
+            let values: &[i64] = if sql == COUNT { &[] } else { &[9, 9] };
+            let plan = statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3));
+            let plan: Vec<String> = plan.expect("a plan").flatten().collect();
+            assert!(plan.len() == 1 && plan[0].contains("COVERING INDEX runs_by_end"), "{plan:?}");
         }
     }
 
